@@ -1,0 +1,1 @@
+//! Runs blocking code on a coroutine, so that each of its system calls is a step.

@@ -1,0 +1,414 @@
+//! The kernel's state, and how a call is announced, picked and takes effect. Processes' lives are in `control`, polling in `executor`.
+
+use super::control::Control;
+use super::inject::{Injector, Verdict};
+use super::latency::Latencies;
+use super::process::{Process, StreamKeys};
+use super::task::{Task, TaskState, Timer, WaitKey};
+use super::view::View;
+use crate::errno::Errno;
+use crate::invariant::{Driver, Violation};
+use crate::metrics::Observations;
+use crate::plan::Plan;
+use crate::schedule::{Decision, Decisions, Ready, Strategy, default_choice};
+use crate::seed::{Draw, Seed};
+use crate::sys::Identity;
+use crate::sys::call::{Call, Caller, Effect, Header};
+use crate::sys::disk::{Disk, Owner};
+use crate::trace::{Body, CallKind, Event, Interest, ProcessId, TaskId, TraceHasher};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::task::Poll;
+
+/// Listens to every event of a run; absent when nobody does.
+pub(super) type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>)>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The scenario's preparation runs alone.
+    Setup,
+    Chaos,
+    Calm,
+}
+
+/// What the executor does next.
+pub(super) enum Action {
+    Poll(TaskId),
+    Control(Control),
+    End,
+}
+
+/// The simulated machine and everything the harness knows of it.
+pub(crate) struct Core {
+    pub(super) seed: Seed,
+    pub(super) plan: Rc<Plan>,
+    pub(crate) now_ns: u64,
+    pub(super) step: u64,
+    pub(super) calls: u64,
+    pub(super) phase: Phase,
+    pub(super) end_ns: u64,
+    pub(crate) disk: Disk,
+    pub(super) processes: Vec<Process>,
+    /// Processes that have not ended for good.
+    pub(super) unfinished: usize,
+    pub(super) owners: u32,
+    pub(super) next_pid: u32,
+    /// PIDs given to bystanders: (PID, start, end), machine times in nanoseconds.
+    pub(super) bystanders: Vec<(u32, u64, u64)>,
+    pub(super) machine_is_up: bool,
+    pub(super) machine_started_ns: u64,
+    pub(super) machine_boots: u32,
+    pub(super) wall_offset_ns: i64,
+    pub(super) tasks: Vec<Task>,
+    pub(super) free_tasks: Vec<TaskId>,
+    pub(super) ready: Vec<Ready>,
+    pub(super) timers: BTreeSet<(u64, Timer)>,
+    pub(super) waiting: BTreeMap<WaitKey, Vec<TaskId>>,
+    pub(super) next_shared_key: u64,
+    pub(super) controls: VecDeque<Control>,
+    pub(super) injector: Injector,
+    pub(super) latencies: Latencies,
+    pub(super) stream_keys: StreamKeys,
+    pub(super) strategy: Box<dyn Strategy>,
+    pub(super) strategy_is_replay: bool,
+    pub(super) last_task: Option<TaskId>,
+    pub(super) decisions: Decisions,
+    pub(super) hasher: TraceHasher,
+    pub(super) driver: Option<Box<Driver>>,
+    pub(super) observed: Interest,
+    pub(super) listener: Option<Listener>,
+    pub(super) traced: bool,
+    pub(super) observations: RefCell<Observations>,
+    pub(super) violations: Vec<Violation>,
+    pub(crate) memory: crate::sqlite::SharedMemory,
+}
+
+/// A handle on the kernel: what `Sys` and the executor share.
+#[derive(Clone)]
+pub(crate) struct Kernel(Rc<Shared>);
+
+struct Shared {
+    core: RefCell<Core>,
+    granted: Cell<TaskId>,
+}
+
+const NO_TASK: TaskId = TaskId(u32::MAX);
+
+impl Kernel {
+    pub(super) fn new(core: Core) -> Kernel {
+        Kernel(Rc::new(Shared { core: RefCell::new(core), granted: Cell::new(NO_TASK) }))
+    }
+
+    /// Looks at or changes the machine. Never held across a poll.
+    #[inline]
+    pub(crate) fn with<T>(&self, use_core: impl FnOnce(&mut Core) -> T) -> T {
+        use_core(&mut self.0.core.borrow_mut())
+    }
+
+    pub(super) fn grant(&self, task: TaskId) {
+        self.0.granted.set(task);
+    }
+
+    /// Whether the call that this task announced has been picked.
+    #[inline]
+    pub(crate) fn is_granted(&self, sys: &Identity) -> bool {
+        self.0.granted.get() == sys.task
+    }
+
+    /// Announces a call. From a dead process nothing happens, and the call never completes.
+    #[inline]
+    pub(crate) fn announce(&self, sys: &Identity, header: &Header) {
+        self.with(|core| core.announce(sys, header));
+    }
+
+    pub(crate) fn withdraw(&self, sys: &Identity) {
+        self.with(|core| {
+            if core.is_current(sys) {
+                core.withdraw(sys.task);
+            }
+        });
+    }
+
+    /// Lets the picked call of `sys`'s task take effect.
+    #[inline]
+    pub(crate) fn take_effect<C: Call>(&self, sys: &Identity, call: &mut C) -> Poll<Result<C::Value, Errno>> {
+        self.0.granted.set(NO_TASK);
+        self.with(|core| core.take_effect(sys, call))
+    }
+
+    /// Lets a call take effect within the running step, without a choice of its own: for destructors. Nothing from a dead process.
+    pub(crate) fn take_effect_at_once<C: Call>(&self, sys: &Identity, call: &mut C) -> Result<C::Value, Errno> {
+        self.with(|core| {
+            if !core.is_current(sys) {
+                return Err(Errno::Dead);
+            }
+            let caller = core.caller(sys);
+            match call.effect(core, caller, None) {
+                Effect::Done(result) => {
+                    core.called(sys, call, &result, core.now_ns);
+                    result
+                }
+                Effect::Wait(..) => Err(Errno::WouldBlock),
+            }
+        })
+    }
+}
+
+impl Core {
+    /// Whether `sys` belongs to a live incarnation of its process and to the task that now uses its slot.
+    #[inline]
+    pub(crate) fn is_current(&self, sys: &Identity) -> bool {
+        let process = &self.processes[sys.process.0 as usize];
+        process.is_live() && process.owner == sys.owner && self.tasks[sys.task.0 as usize].generation == sys.generation
+    }
+
+    #[inline]
+    fn announce(&mut self, sys: &Identity, header: &Header) {
+        if !self.is_current(sys) {
+            return;
+        }
+        let state = self.tasks[sys.task.0 as usize].state;
+        assert!(
+            state == TaskState::Running,
+            "a task may have one outstanding call: it announced `{}` while it is {state:?}; spawn a task for the second",
+            header.kind
+        );
+        self.announce_call(sys.task, sys.process, sys.ordinal, header);
+    }
+
+    #[inline]
+    pub(super) fn announce_call(&mut self, task: TaskId, process: ProcessId, ordinal: u32, header: &Header) {
+        self.calls += 1;
+        let drawn_ns = self.latencies.draw(header.kind, &mut self.processes[process.0 as usize].latency);
+        let mut call = Ready { due_ns: self.now_ns, object: header.object, task, process, ordinal, kind: header.kind };
+        let delay_ns = self.strategy.delay(&call, self.calls, drawn_ns);
+        if delay_ns != drawn_ns {
+            self.decisions.delays.push((self.calls, delay_ns));
+        }
+        call.due_ns += delay_ns;
+        let slot = &mut self.tasks[task.0 as usize];
+        slot.call = call;
+        slot.announced_ns = self.now_ns;
+        match header.sleep_ns {
+            None => {
+                // A process that announces is running, never paused: no need of `make_ready`.
+                slot.state = TaskState::Ready(self.ready.len());
+                self.ready.push(call);
+            }
+            Some(sleep_ns) => self.sleep_until(task, call.due_ns.saturating_add(sleep_ns)),
+        }
+    }
+
+    pub(super) fn caller(&self, sys: &Identity) -> Caller {
+        Caller { task: sys.task, process: sys.process, owner: sys.owner, timed_out: false, interrupted: false }
+    }
+
+    #[inline]
+    fn take_effect<C: Call>(&mut self, sys: &Identity, call: &mut C) -> Poll<Result<C::Value, Errno>> {
+        let mut caller = self.caller(sys);
+        let slot = &mut self.tasks[sys.task.0 as usize];
+        caller.timed_out = std::mem::take(&mut slot.timed_out);
+        caller.interrupted = std::mem::take(&mut slot.interrupted);
+        let (kind, announced_ns) = (slot.call.kind, slot.announced_ns);
+        let mut injected = None;
+        let mut after = None;
+        if self.injector.watches(sys.process) {
+            match self.judge(sys.process, kind) {
+                Verdict::Nothing => {}
+                Verdict::Storage(fault) => injected = Some(fault),
+                Verdict::After(control) => after = Some(control),
+                Verdict::Inside(fault, control) => (injected, after) = (Some(fault), Some(control)),
+                Verdict::Instead(control) => {
+                    self.controls.push_back(control);
+                    return Poll::Pending;
+                }
+                Verdict::Later(by_ns) => {
+                    self.sleep_until(sys.task, self.now_ns + by_ns);
+                    return Poll::Pending;
+                }
+            }
+        }
+        match call.effect(self, caller, injected) {
+            Effect::Wait(key, deadline_ns) => {
+                self.wait(sys.task, key, deadline_ns);
+                let object = call.header().object;
+                self.emit(Some(sys), Body::Blocked { kind, object });
+                Poll::Pending
+            }
+            Effect::Done(result) => {
+                self.called(sys, call, &result, announced_ns);
+                if let Some(control) = after {
+                    self.controls.push_back(control);
+                }
+                Poll::Ready(result)
+            }
+        }
+    }
+
+    /// A call has taken effect: its event, and those whom it wakes.
+    #[inline]
+    fn called<C: Call>(&mut self, sys: &Identity, call: &C, result: &Result<C::Value, Errno>, announced_ns: u64) {
+        let header = call.header();
+        let took_ns = self.now_ns - announced_ns;
+        let value = result.as_ref().ok();
+        if let Some((kind, bytes)) = call.claim() {
+            self.note_claim(sys.process, kind);
+            self.emit(Some(sys), Body::Claim { kind, bytes });
+            return;
+        }
+        let object = value.and_then(|value| call.object(value)).unwrap_or(header.object);
+        let numbers = match result {
+            Ok(value) => Ok(call.number(value)),
+            Err(errno) => Err(*errno),
+        };
+        if self.injector.follows_positions() {
+            self.note_call(sys.process, header.kind, numbers.is_ok(), header.arguments);
+        }
+        if header.kind == CallKind::Sync {
+            self.observations.get_mut().latency("fsync_ns", took_ns);
+        }
+        let (kind, arguments, data) = (header.kind, header.arguments, call.data(value));
+        self.emit(Some(sys), Body::Call { kind, object, arguments, result: numbers, data, took_ns });
+        for inode in self.disk.take_released() {
+            self.wake(WaitKey::File(inode));
+        }
+    }
+
+    /// Hashes an event, and shows it to those who asked for its kind.
+    #[inline]
+    pub(super) fn emit(&mut self, sys: Option<&Identity>, body: Body<'_>) {
+        let event = Event {
+            step: self.step,
+            time_ns: self.now_ns,
+            process: sys.map(|sys| sys.process),
+            task: sys.map(|sys| sys.task),
+            boot: sys.map_or(0, |sys| sys.boot),
+            body,
+        };
+        self.show(&event);
+    }
+
+    /// As [`Core::emit`], for what the harness does to a process.
+    pub(super) fn emit_of(&mut self, process: ProcessId, body: Body<'_>) {
+        let boot = self.processes[process.0 as usize].boot;
+        let event = Event { step: self.step, time_ns: self.now_ns, process: Some(process), task: None, boot, body };
+        self.show(&event);
+    }
+
+    #[inline]
+    fn show(&mut self, event: &Event<'_>) {
+        self.hasher.event(event);
+        if self.observed.meets(Interest::of(&event.body)) {
+            self.observe(event);
+        }
+        if self.traced || self.listener.is_some() {
+            self.listen(event);
+        }
+    }
+
+    fn observe(&mut self, event: &Event<'_>) {
+        let Some(mut driver) = self.driver.take() else { return };
+        if let Err(violation) = driver.observe(event, &View::of(self)) {
+            self.violations.push(violation);
+        }
+        self.driver = Some(driver);
+    }
+
+    #[cold]
+    fn listen(&mut self, event: &Event<'_>) {
+        if self.traced {
+            crate::trace::layer::emit(event, &View::of(self));
+        }
+        if let Some(mut listener) = self.listener.take() {
+            listener(event, &View::of(self));
+            self.listener = Some(listener);
+        }
+    }
+
+    /// A key that no other wait queue has.
+    pub(crate) fn shared_key(&mut self) -> u64 {
+        self.next_shared_key += 1;
+        self.next_shared_key
+    }
+
+    /// A new owner of descriptors and locks: one for each boot of a process.
+    pub(super) fn new_owner(&mut self) -> Owner {
+        self.owners += 1;
+        Owner(self.owners)
+    }
+
+    /// Says that a limit was reached. The generic invariant `progress` has no other source.
+    fn no_progress(&mut self, message: String, loss: &'static str) {
+        let violation = Violation::new("progress", message).object("run").loss(loss);
+        self.violations.push(violation.at(self.step, self.now_ns));
+    }
+
+    /// Decides what happens next: a control, the end, or the step of a task.
+    #[inline]
+    pub(super) fn next_action(&mut self) -> Action {
+        loop {
+            if !self.violations.is_empty() {
+                return Action::End;
+            }
+            if let Some(control) = self.controls.pop_front() {
+                return Action::Control(control);
+            }
+            if self.unfinished == 0 {
+                return Action::End;
+            }
+            if let Some(&(due_ns, timer)) = self.timers.first()
+                && (due_ns <= self.now_ns || !self.ready.iter().any(|call| call.due_ns < due_ns))
+            {
+                self.timers.pop_first();
+                self.now_ns = self.now_ns.max(due_ns);
+                match timer {
+                    Timer::Task(task) => self.timer_due(task),
+                    timer => self.kernel_timer_due(timer),
+                }
+                continue;
+            }
+            if self.ready.is_empty() {
+                let (tasks, keys) = (self.waiting.values().map(Vec::len).sum::<usize>(), self.waiting.len());
+                self.no_progress(format!("nothing can run: {tasks} tasks wait on {keys} queues that nobody will wake"), "stuck");
+                continue;
+            }
+            if self.step >= self.plan.steps_max {
+                self.no_progress(format!("the step budget of {} is used up", self.plan.steps_max), "steps");
+                continue;
+            }
+            if self.now_ns > self.end_ns {
+                let left = self.unfinished;
+                let calm_ns = self.plan.calm_ns;
+                self.no_progress(format!("{left} processes have not finished {calm_ns} ns into the calm phase"), "time");
+                continue;
+            }
+            return Action::Poll(self.pick());
+        }
+    }
+
+    /// Asks the strategy, records its decision, and moves the clock.
+    #[inline]
+    fn pick(&mut self) -> TaskId {
+        self.step += 1;
+        let choice = self.strategy.next(&self.ready, self.now_ns);
+        let last = self.last_task.and_then(|task| match self.tasks[task.0 as usize].state {
+            TaskState::Ready(index) => Some(index),
+            _ => None,
+        });
+        if last != Some(choice) && choice != default_choice(&self.ready, last) {
+            let Ready { process, ordinal, kind, .. } = self.ready[choice];
+            self.decisions.departures.push(Decision { step: self.step, process, ordinal: ordinal as u16, kind });
+        }
+        let call = self.take_ready(choice);
+        self.last_task = Some(call.task);
+        self.now_ns = self.now_ns.max(call.due_ns);
+        self.disk.set_now_ns(self.now_ns);
+        call.task
+    }
+
+    /// A draw of the run's own, keyed by a fault: what a crash keeps, how much of a write a kill lets through.
+    pub(super) fn fault_stream(&self, id: u32) -> impl Draw + use<> {
+        self.seed.stream_of("fault", crate::seed::Path::RUN, u64::from(id))
+    }
+}

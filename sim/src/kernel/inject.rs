@@ -1,0 +1,294 @@
+//! The one fault injector: decides at each timer and each watched call whether a planned fault fires. The vocabulary is in `plan`.
+
+use super::control::Control;
+use super::core::Core;
+use crate::errno::Errno;
+use crate::plan::{FaultKind, FaultPlan, Position, Trigger};
+use crate::seed::Draw;
+use crate::sys::claim::{Claim, LockAcquired, LockReleased};
+use crate::sys::file::CREATED_EXCLUSIVELY;
+use crate::trace::{Body, CallKind, ProcessId};
+
+/// A storage fault, as the call that it hits sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Injected {
+    /// The call fails and has no effect.
+    Fail(Errno),
+    /// A write takes in a part: of `len` bytes, `bits % len`.
+    Short { bits: u64 },
+    /// As `Short`, but the process dies with it.
+    SyncFails,
+    /// fsync says yes and does nothing.
+    SyncLies,
+    /// The write's sectors reach the disk in part at the crash that follows at once.
+    Torn,
+}
+
+/// What the injector says of a call.
+pub(super) enum Verdict {
+    Nothing,
+    /// It meets a storage fault.
+    Storage(Injected),
+    /// It takes effect, then something happens.
+    After(Control),
+    /// It takes effect in part, then something happens.
+    Inside(Injected, Control),
+    /// Something happens, and the call never took effect.
+    Instead(Control),
+    /// It takes so many nanoseconds longer.
+    Later(u64),
+}
+
+struct Armed {
+    plan: FaultPlan,
+    process: Option<ProcessId>,
+    /// Calls counted towards the trigger.
+    counted: u64,
+    /// Its time has come; it waits for a call that it can hit.
+    due: bool,
+    fired: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Injector {
+    faults: Vec<Armed>,
+    /// By process: faults that wait for a call of it.
+    watched: Vec<Vec<usize>>,
+    follows_positions: bool,
+}
+
+/// Whether a fault can hit a call of this kind.
+fn can_hit(fault: FaultKind, call: CallKind) -> bool {
+    match fault {
+        FaultKind::IoError => matches!(call, CallKind::Read | CallKind::ReadAt | CallKind::Write | CallKind::WriteAt),
+        FaultKind::NoSpace | FaultKind::TornWrite | FaultKind::ShortWrite => {
+            matches!(call, CallKind::Write | CallKind::WriteAt)
+        }
+        FaultKind::FailedSync | FaultKind::LyingSync => call == CallKind::Sync,
+        _ => true,
+    }
+}
+
+/// Whether a fault happens to a call, rather than to a process or the machine at a time.
+fn needs_call(fault: FaultKind) -> bool {
+    matches!(
+        fault,
+        FaultKind::IoError
+            | FaultKind::NoSpace
+            | FaultKind::TornWrite
+            | FaultKind::ShortWrite
+            | FaultKind::FailedSync
+            | FaultKind::LyingSync
+            | FaultKind::Delay
+    )
+}
+
+impl Injector {
+    /// Arms a plan's faults. `resolve` finds a process by its name.
+    ///
+    /// # Errors
+    /// Which fault is wrong, and what is allowed.
+    pub(super) fn new(
+        plans: &[FaultPlan],
+        processes: usize,
+        resolve: impl Fn(&str) -> Option<ProcessId>,
+    ) -> Result<Injector, String> {
+        let mut injector = Injector { watched: vec![Vec::new(); processes], ..Injector::default() };
+        for (index, plan) in plans.iter().enumerate() {
+            let kind = plan.kind.name();
+            let process = match &plan.process {
+                None => None,
+                Some(name) => {
+                    Some(resolve(name).ok_or_else(|| format!("fault {} ({kind}): no process is named `{name}`", plan.id))?)
+                }
+            };
+            let of_machine = matches!(plan.kind, FaultKind::MachineCrash | FaultKind::ClockJump);
+            let by_call = !matches!(plan.when, Trigger::AtNs(_));
+            if process.is_none() && (by_call || !of_machine) {
+                return Err(format!("fault {} ({kind}): `process` is missing: whose call or life is meant?", plan.id));
+            }
+            if let Trigger::Call { kind: call, .. } = plan.when
+                && !can_hit(plan.kind, call)
+            {
+                return Err(format!("fault {} ({kind}): it can't hit a `{call}` call", plan.id));
+            }
+            injector.follows_positions |= matches!(plan.when, Trigger::While { .. });
+            if let Some(process) = process.filter(|_| by_call || needs_call(plan.kind)) {
+                injector.watched[process.0 as usize].push(index);
+            }
+            injector.faults.push(Armed { plan: plan.clone(), process, counted: 0, due: false, fired: false });
+        }
+        Ok(injector)
+    }
+
+    #[inline]
+    pub(super) fn watches(&self, process: ProcessId) -> bool {
+        !self.watched[process.0 as usize].is_empty()
+    }
+
+    #[inline]
+    pub(super) fn follows_positions(&self) -> bool {
+        self.follows_positions
+    }
+
+    /// The faults that fire by time: (time, which).
+    pub(super) fn timed(&self) -> Vec<(u64, usize)> {
+        let timed = |(index, fault): (usize, &Armed)| match fault.plan.when {
+            Trigger::AtNs(at_ns) => Some((at_ns, index)),
+            _ => None,
+        };
+        self.faults.iter().enumerate().filter_map(timed).collect()
+    }
+
+    /// No fault fires from now on.
+    pub(super) fn stop(&mut self) {
+        self.watched.iter_mut().for_each(Vec::clear);
+        self.follows_positions = false;
+    }
+
+    /// Counts a call towards the triggers of its process's faults; gives the first that fires.
+    fn count(&mut self, process: ProcessId, call: CallKind, positions: u8) -> Option<usize> {
+        let mut firing = None;
+        for &index in &self.watched[process.0 as usize] {
+            let fault = &mut self.faults[index];
+            let (counts, nth) = match fault.plan.when {
+                Trigger::AtNs(_) => (false, u64::from(!fault.due)),
+                Trigger::Call { kind, nth } => (kind == call, nth),
+                Trigger::While { position, nth } => (positions & position.bit() != 0, nth),
+            };
+            fault.counted += u64::from(counts);
+            let in_place = counts || matches!(fault.plan.when, Trigger::AtNs(_));
+            if firing.is_none() && in_place && fault.counted >= nth && can_hit(fault.plan.kind, call) {
+                firing = Some(index);
+            }
+        }
+        if let Some(index) = firing {
+            self.faults[index].fired = true;
+            self.watched[process.0 as usize].retain(|other| *other != index);
+        }
+        firing
+    }
+}
+
+impl Core {
+    /// A fault's time has come.
+    pub(super) fn fault_due(&mut self, index: usize) {
+        let fault = &mut self.injector.faults[index];
+        if needs_call(fault.plan.kind) {
+            fault.due = true;
+            return;
+        }
+        let lives = fault.process.is_none_or(|process| self.processes[process.0 as usize].is_live());
+        if fault.fired || !lives || !self.machine_is_up {
+            return;
+        }
+        fault.fired = true;
+        if let Some(control) = self.injector.faults[index].control() {
+            self.fired(index);
+            self.controls.push_back(control);
+        }
+    }
+
+    /// What happens to a call of a watched process.
+    #[cold]
+    pub(super) fn judge(&mut self, process: ProcessId, call: CallKind) -> Verdict {
+        let positions = self.processes[process.0 as usize].positions;
+        let Some(index) = self.injector.count(process, call, positions) else { return Verdict::Nothing };
+        self.fired(index);
+        let fault = &self.injector.faults[index];
+        let mut draw = self.fault_stream(fault.plan.id);
+        let control = fault.control();
+        match (fault.plan.kind, control) {
+            (FaultKind::IoError, _) => Verdict::Storage(Injected::Fail(Errno::Io)),
+            (FaultKind::NoSpace, _) => Verdict::Storage(Injected::Fail(Errno::NoSpace)),
+            (FaultKind::ShortWrite, _) => Verdict::Storage(Injected::Short { bits: draw.bits() }),
+            (FaultKind::FailedSync, _) => Verdict::Storage(Injected::SyncFails),
+            (FaultKind::LyingSync, _) => Verdict::Storage(Injected::SyncLies),
+            (FaultKind::Delay, _) => Verdict::Later(fault.plan.for_ns),
+            (FaultKind::TornWrite, _) => Verdict::Inside(Injected::Torn, Control::Crash(fault.plan.id, fault.plan.for_ns)),
+            (FaultKind::Pause | FaultKind::Terminate | FaultKind::ClockJump, Some(control)) => Verdict::After(control),
+            (_, Some(control)) => {
+                let before_claim = matches!(
+                    fault.plan.when,
+                    Trigger::While { position: Position::BetweenEffectAndClaim | Position::BetweenTempAndRename, .. }
+                );
+                let writes = matches!(call, CallKind::Write | CallKind::WriteAt);
+                match draw.below(3) {
+                    _ if before_claim => Verdict::Instead(control),
+                    0 if writes => Verdict::Inside(Injected::Short { bits: draw.bits() }, control),
+                    1 => Verdict::Instead(control),
+                    _ => Verdict::After(control),
+                }
+            }
+            (_, None) => Verdict::Nothing,
+        }
+    }
+
+    fn fired(&mut self, index: usize) {
+        let Armed { plan, process, .. } = &self.injector.faults[index];
+        let (kind, id, process) = (plan.kind, plan.id, *process);
+        self.observations.get_mut().fault(kind);
+        if let Some(driver) = self.driver.as_deref_mut() {
+            driver.fault_fired(kind);
+        }
+        match process {
+            Some(process) => self.emit_of(process, Body::Fault { kind, id }),
+            None => self.emit(None, Body::Fault { kind, id }),
+        }
+    }
+
+    /// Keeps a process's positions true after a call of it.
+    pub(super) fn note_call(&mut self, process: ProcessId, kind: CallKind, succeeded: bool, arguments: [u64; 2]) {
+        let positions = &mut self.processes[process.0 as usize].positions;
+        let (temp, transaction) = (Position::BetweenTempAndRename.bit(), Position::InTransaction.bit());
+        match kind {
+            _ if !succeeded => {}
+            CallKind::Open if arguments[0] & CREATED_EXCLUSIVELY != 0 => *positions |= temp,
+            CallKind::Rename => *positions = *positions & !temp | Position::BetweenEffectAndClaim.bit(),
+            CallKind::Unlink => *positions &= !temp,
+            // Slot 0 of SQLite's shared-memory locks is WAL_WRITE_LOCK (sqlite.org/walformat.html).
+            CallKind::SharedLock if arguments[0] >> 8 == 0 => {
+                if arguments[1] & UNLOCK != 0 {
+                    *positions = *positions & !transaction | Position::BetweenEffectAndClaim.bit();
+                } else if arguments[1] & EXCLUSIVE != 0 {
+                    *positions |= transaction;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn note_claim(&mut self, process: ProcessId, kind: &'static str) {
+        let process = &mut self.processes[process.0 as usize];
+        process.positions &= !Position::BetweenEffectAndClaim.bit();
+        if kind == LockAcquired::KIND {
+            process.locks_claimed += 1;
+        } else if kind == LockReleased::KIND {
+            process.locks_claimed = process.locks_claimed.saturating_sub(1);
+        }
+        if process.locks_claimed > 0 {
+            process.positions |= Position::HoldingLock.bit();
+        } else {
+            process.positions &= !Position::HoldingLock.bit();
+        }
+    }
+}
+
+/// SQLITE_SHM_UNLOCK and SQLITE_SHM_EXCLUSIVE: the flags in a `shm-lock` call's second argument.
+const UNLOCK: u64 = 1;
+const EXCLUSIVE: u64 = 8;
+
+impl Armed {
+    fn control(&self) -> Option<Control> {
+        let FaultPlan { id, kind, for_ns, by_ns, .. } = self.plan;
+        Some(match (kind, self.process) {
+            (FaultKind::Kill, Some(process)) => Control::Kill(process),
+            (FaultKind::Terminate, Some(process)) => Control::Terminate(process, for_ns),
+            (FaultKind::Pause, Some(process)) => Control::Pause(process, for_ns),
+            (FaultKind::PidReuse, Some(process)) => Control::ReusePid(process, for_ns),
+            (FaultKind::MachineCrash, _) => Control::Crash(id, for_ns),
+            (FaultKind::ClockJump, _) => Control::JumpClock(by_ns),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,23 @@
+//! The kernel: process table, announced calls, timers, the step loop, the fault injector, kill and restart, the virtual clock.
+//! What calls there are is in `sys`; who steps next is in `schedule`.
+
+mod control;
+mod core;
+mod executor;
+mod facts;
+mod inject;
+pub mod latency;
+mod process;
+mod run;
+mod task;
+mod view;
+mod world;
+
+pub(crate) use self::core::{Core, Kernel};
+pub(crate) use control::Control;
+pub(crate) use inject::Injected;
+pub use process::{Exit, Program, RestartPolicy};
+pub use run::{Outcome, Settings, run};
+pub(crate) use task::WaitKey;
+pub use view::{ProcessView, View};
+pub use world::World;

@@ -1,0 +1,129 @@
+//! A process: what outlives its boots, and what one boot holds. Killing and restarting is in `control`.
+
+use crate::seed::{Path, Seed, Stream, stream_key};
+use crate::sys::Sys;
+use crate::sys::disk::Owner;
+use crate::trace::TaskId;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+/// How a program ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// The exit status; 0 is success, and the process is not started again.
+    pub code: u8,
+    /// Why, in the program's own words.
+    pub why: String,
+}
+
+impl Exit {
+    /// Success.
+    pub fn success() -> Exit {
+        Exit { code: 0, why: String::new() }
+    }
+
+    /// Failure, and why.
+    pub fn failure(why: impl Into<String>) -> Exit {
+        Exit { code: 1, why: why.into() }
+    }
+}
+
+/// A running program.
+pub(crate) type Running = Pin<Box<dyn Future<Output = Exit>>>;
+
+/// A program: made afresh at each boot of its process.
+pub type Program = Rc<dyn Fn(Sys) -> Running>;
+
+/// When an ended process is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestartPolicy {
+    /// After a kill, a crash or a failure: with a back-off that doubles from the first to the last, in simulated nanoseconds.
+    OnFailure {
+        /// The first back-off.
+        first_ns: u64,
+        /// The longest.
+        last_ns: u64,
+    },
+    /// Never.
+    Never,
+}
+
+impl Default for RestartPolicy {
+    fn default() -> Self {
+        RestartPolicy::OnFailure { first_ns: 2_000_000, last_ns: 500_000_000 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// Not started, or between a death and its restart.
+    Down,
+    Up,
+    Paused,
+    /// Ended for good.
+    Done,
+}
+
+pub(super) struct Process {
+    pub(super) name: String,
+    pub(super) role: &'static str,
+    pub(super) index: u32,
+    pub(super) path: Path,
+    pub(super) program: Program,
+    pub(super) restart: RestartPolicy,
+    pub(super) failures: u32,
+    pub(super) life: Life,
+    pub(super) boot: u32,
+    pub(super) pid: u32,
+    pub(super) owner: Owner,
+    /// Machine time of this boot's start: with the PID it identifies a process, as /proc/PID/stat's field 22 does.
+    pub(super) started_ns: u64,
+    pub(super) tasks: Vec<TaskId>,
+    pub(super) next_ordinal: u32,
+    pub(super) terminating: bool,
+    pub(super) skew_ns: i64,
+    pub(super) operation: u64,
+    /// Positions it is in: bits of [`crate::plan::Position`].
+    pub(super) positions: u8,
+    pub(super) locks_claimed: u32,
+    pub(super) latency: Stream,
+    pub(super) entropy: Option<Stream>,
+}
+
+/// Operation ids from here up are boots: draws made before a process's first operation.
+const BOOT_OPERATION: u64 = 1 << 63;
+
+impl Process {
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.life, Life::Up | Life::Paused)
+    }
+
+    /// Keys the process's streams by an operation of the plan.
+    pub(super) fn set_operation(&mut self, seed: Seed, keys: &StreamKeys, operation: u64) {
+        self.operation = operation;
+        self.latency = seed.stream_keyed(keys.latency, self.path, operation);
+        self.entropy = None;
+    }
+
+    pub(super) fn set_boot_operation(&mut self, seed: Seed, keys: &StreamKeys) {
+        self.set_operation(seed, keys, BOOT_OPERATION | u64::from(self.boot));
+    }
+
+    pub(super) fn entropy(&mut self, seed: Seed, keys: &StreamKeys) -> &mut Stream {
+        let (path, operation) = (self.path, self.operation);
+        self.entropy.get_or_insert_with(|| seed.stream_keyed(keys.entropy, path, operation))
+    }
+}
+
+/// The keys of the streams that every process has, made once.
+pub(super) struct StreamKeys {
+    latency: u64,
+    entropy: u64,
+}
+
+impl Default for StreamKeys {
+    fn default() -> Self {
+        StreamKeys { latency: stream_key("latency"), entropy: stream_key("entropy") }
+    }
+}

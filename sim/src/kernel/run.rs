@@ -1,0 +1,251 @@
+//! One run: a fresh thread, a madsim runtime, the world in one madsim task, and the result.
+
+use super::core::{Core, Kernel, Listener, Phase};
+use super::executor::Executor;
+use super::inject::Injector;
+use super::latency::{Latencies, PROFILES, Profile};
+use super::process::{Life, Process, StreamKeys};
+use super::view::View;
+use super::world::{FIRST_PID, World};
+use crate::invariant::{Driver, Violation};
+use crate::metrics::Observations;
+use crate::plan::{Plan, Scenario, StrategyPlan};
+use crate::schedule::{Decisions, Drift, Replay, strategy};
+use crate::seed::Path;
+use crate::sys::disk::{Disk, DiskOptions, Owner};
+use crate::trace::{Event, Interest, ProcessId, TraceHash, TraceHasher};
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
+use thiserror::Error;
+
+/// How a plan is run. None of it changes the trace hash.
+#[derive(Default)]
+pub struct Settings {
+    /// Leave the scenario's invariants out; `progress` and `no-panic` stay.
+    pub without_invariants: bool,
+    /// Follow these decisions instead of the plan's strategy.
+    pub replay: Option<Decisions>,
+    /// Is told every event.
+    pub listener: Option<Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>>,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The hash of everything that happened.
+    pub trace_hash: TraceHash,
+    /// Steps taken.
+    pub steps: u64,
+    /// Events that happened: calls, claims, faults, starts and ends.
+    pub events: u64,
+    /// Simulated time at the end, in nanoseconds.
+    pub simulated_ns: u64,
+    /// What was violated; empty is a pass.
+    pub violations: Vec<Violation>,
+    /// Coverage, faults, counters and latencies.
+    pub observations: Observations,
+    /// What the strategy decided, as departures from the default rule.
+    pub decisions: Decisions,
+    /// Where a replay left its recording.
+    pub drift: Option<Drift>,
+}
+
+impl Outcome {
+    /// Whether nothing was violated.
+    pub fn passed(&self) -> bool {
+        self.violations.is_empty()
+    }
+}
+
+/// Why a plan can't be run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the plan can't be run: {0}")]
+pub struct RunError(String);
+
+/// SQLite and madsim keep state for the whole process: runs take turns. Cargo's tests are threads.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Stack of the thread that a run lives on. Programs are futures on the heap; blocking code has stacks of its own.
+const STACK_BYTES: usize = 4 << 20;
+
+/// Runs a plan to its end.
+///
+/// # Errors
+/// A plan that names a process, latency profile or trigger that doesn't exist.
+///
+/// # Panics
+/// Never for what a program does (that is a violation of `no-panic`); only when the harness itself is broken.
+pub fn run(scenario: &(dyn Scenario + Sync), plan: &Plan, settings: Settings) -> Result<Outcome, RunError> {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    // std's HashMap is seeded once a thread, and madsim seeds it on a fresh one only.
+    let thread = std::thread::Builder::new().name("run".into()).stack_size(STACK_BYTES);
+    std::thread::scope(|scope| {
+        let run = thread.spawn_scoped(scope, || run_here(scenario, plan, settings)).map_err(|error| RunError(error.to_string()))?;
+        run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn run_here(scenario: &dyn Scenario, plan: &Plan, settings: Settings) -> Result<Outcome, RunError> {
+    let runtime = madsim::runtime::Runtime::with_seed_and_config(plan.seed.0, madsim::Config::default());
+    runtime.block_on(async { run_in_task(scenario, plan, settings) })
+}
+
+fn run_in_task(scenario: &dyn Scenario, plan: &Plan, settings: Settings) -> Result<Outcome, RunError> {
+    crate::sqlite::begin_run();
+    let mut world = World::default();
+    scenario.populate(plan, &mut world);
+    let kernel = Kernel::new(core(plan, world, settings)?);
+    let mut executor = Executor::new(kernel.clone());
+    kernel.with(|core| match core.phase {
+        Phase::Setup => core.controls.push_back(super::Control::Boot(ProcessId(0))),
+        _ => core.start_all(),
+    });
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| executor.run())) {
+        let message = panic_text(&*panic);
+        let polling = executor.polling;
+        kernel.with(|core| core.panicked(polling, message));
+    }
+    executor.shut_down();
+    drop(executor);
+    kernel.with(|core| core.finish());
+    let outcome = kernel.with(Core::outcome);
+    Ok(outcome)
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
+}
+
+fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError> {
+    let seed = plan.seed;
+    let profile = Profile::named(&plan.latency).ok_or_else(|| {
+        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
+    })?;
+    let stream_keys = StreamKeys::default();
+    let processes: Vec<Process> = world
+        .processes
+        .into_iter()
+        .map(|spec| {
+            let path = Path::of_process(spec.role, spec.index);
+            let name = format!("{}-{}", spec.role, spec.index);
+            Process {
+                skew_ns: plan.clock_skew_ns.get(&name).copied().unwrap_or(0),
+                name,
+                role: spec.role,
+                index: spec.index,
+                path,
+                program: spec.program,
+                restart: spec.restart,
+                failures: 0,
+                life: Life::Down,
+                boot: 0,
+                pid: 0,
+                owner: Owner(0),
+                started_ns: 0,
+                tasks: Vec::new(),
+                next_ordinal: 0,
+                terminating: false,
+                operation: 0,
+                positions: 0,
+                locks_claimed: 0,
+                latency: seed.stream_of("latency", path, 0),
+                entropy: None,
+            }
+        })
+        .collect();
+    let named: BTreeMap<&str, u32> = processes.iter().zip(0..).map(|(process, id)| (process.name.as_str(), id)).collect();
+    let injector = Injector::new(&plan.faults, processes.len(), |name| named.get(name).copied().map(ProcessId)).map_err(RunError)?;
+    let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
+    let strategy_is_replay = settings.replay.is_some();
+    let listener = settings.listener.map(|mut listener| -> Listener { Box::new(move |event, view| listener(event, view)) });
+    Ok(Core {
+        seed,
+        plan: Rc::new(plan.clone()),
+        now_ns: 0,
+        step: 0,
+        calls: 0,
+        phase: if world.has_preparation { Phase::Setup } else { Phase::Chaos },
+        end_ns: u64::MAX,
+        disk: Disk::new(plan.persistence, DiskOptions { capacity_bytes: plan.disk_capacity_bytes, ..DiskOptions::default() }),
+        unfinished: processes.len(),
+        processes,
+        owners: 0,
+        next_pid: FIRST_PID,
+        bystanders: Vec::new(),
+        machine_is_up: true,
+        machine_started_ns: 0,
+        machine_boots: 1,
+        wall_offset_ns: 0,
+        tasks: Vec::new(),
+        free_tasks: Vec::new(),
+        ready: Vec::new(),
+        timers: BTreeSet::new(),
+        waiting: BTreeMap::new(),
+        next_shared_key: 0,
+        controls: VecDeque::new(),
+        injector,
+        latencies: Latencies::of(profile),
+        stream_keys,
+        strategy: match settings.replay {
+            Some(decisions) => Box::new(Replay::new(decisions)),
+            None => strategy(if world.has_preparation { StrategyPlan::Timed } else { plan.strategy }, seed),
+        },
+        strategy_is_replay,
+        last_task: None,
+        decisions: Decisions::default(),
+        hasher: TraceHasher::default(),
+        observed: driver.as_ref().map_or(Interest::NONE, |driver| driver.interest()),
+        driver,
+        listener,
+        traced: crate::trace::layer::is_wanted(),
+        observations: RefCell::new(Observations::default()),
+        violations: Vec::new(),
+        memory: crate::sqlite::SharedMemory::default(),
+    })
+}
+
+impl Core {
+    fn panicked(&mut self, task: Option<crate::trace::TaskId>, message: String) {
+        let violation = match task.map(|task| self.tasks[task.0 as usize].call.process) {
+            Some(id) => {
+                let process = &self.processes[id.0 as usize];
+                Violation::new("no-panic", format!("{} panicked: {message}", process.name)).object("process").role(process.role)
+            }
+            None => Violation::new("no-panic", format!("outside every program: {message}")).object("harness"),
+        };
+        self.violations.push(violation.loss("panic").at(self.step, self.now_ns));
+    }
+
+    /// The checks at the end of a run that got there.
+    fn finish(&mut self) {
+        if !self.violations.is_empty() {
+            return;
+        }
+        if let Some(mut driver) = self.driver.take() {
+            let violations = driver.finish(&View::of(self));
+            self.violations.extend(violations);
+            self.driver = Some(driver);
+        }
+    }
+
+    fn outcome(&mut self) -> Outcome {
+        let mut hasher = std::mem::take(&mut self.hasher);
+        hasher.bytes(&self.disk.durable_digest());
+        Outcome {
+            events: hasher.events(),
+            trace_hash: hasher.finish(),
+            steps: self.step,
+            simulated_ns: self.now_ns,
+            violations: std::mem::take(&mut self.violations),
+            observations: self.observations.take(),
+            decisions: std::mem::take(&mut self.decisions),
+            drift: self.strategy.drift().cloned(),
+        }
+    }
+}

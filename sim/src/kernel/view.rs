@@ -1,0 +1,121 @@
+//! What invariants and listeners may see of the machine. They can't change it.
+
+use super::core::{Core, Phase};
+use super::process::Life;
+use crate::plan::Plan;
+use crate::sys::disk::{Disk, Owner};
+use crate::trace::{ProcessId, TaskId};
+use crate::schedule::Ready;
+
+/// The machine, as an observer sees it.
+pub struct View<'a> {
+    core: &'a Core,
+}
+
+/// A process, as an observer sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessView<'a> {
+    /// Which.
+    pub id: ProcessId,
+    /// Its name: role, a hyphen, index.
+    pub name: &'a str,
+    /// Its role.
+    pub role: &'static str,
+    /// Its number among those of its role.
+    pub index: u32,
+    /// Its PID in this boot.
+    pub pid: u32,
+    /// Its boot; 0 before the first.
+    pub boot: u32,
+    /// Whose descriptors and locks it has on the disk.
+    pub owner: Owner,
+    /// Whether it is up, paused included.
+    pub is_live: bool,
+    /// Whether it is paused.
+    pub is_paused: bool,
+    /// Whether it has ended for good.
+    pub is_done: bool,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(core: &'a Core) -> View<'a> {
+        View { core }
+    }
+
+    /// Simulated time since the start of the run, in nanoseconds.
+    pub fn now_ns(&self) -> u64 {
+        self.core.now_ns
+    }
+
+    /// The number of the running step.
+    pub fn step(&self) -> u64 {
+        self.core.step
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &'a Plan {
+        &self.core.plan
+    }
+
+    /// Whether the calm phase has begun.
+    pub fn is_calm(&self) -> bool {
+        self.core.phase == Phase::Calm
+    }
+
+    /// Whether steps go in time order now: only then do latencies and fairness mean anything.
+    pub fn is_timed(&self) -> bool {
+        self.is_calm() || self.core.plan.strategy == crate::plan::StrategyPlan::Timed
+    }
+
+    /// The simulated disk.
+    pub fn disk(&self) -> &'a Disk {
+        &self.core.disk
+    }
+
+    /// A process.
+    pub fn process(&self, id: ProcessId) -> ProcessView<'a> {
+        let process = &self.core.processes[id.0 as usize];
+        ProcessView {
+            id,
+            name: &process.name,
+            role: process.role,
+            index: process.index,
+            pid: process.pid,
+            boot: process.boot,
+            owner: process.owner,
+            is_live: process.is_live(),
+            is_paused: process.life == Life::Paused,
+            is_done: process.life == Life::Done,
+        }
+    }
+
+    /// Every process, in the order in which the scenario made them.
+    pub fn processes(&self) -> impl Iterator<Item = ProcessView<'a>> {
+        (0..self.core.processes.len()).map(|index| self.process(ProcessId(index as u32)))
+    }
+
+    /// The calls that are announced and may be picked, in no order that means anything.
+    pub fn ready(&self) -> &'a [Ready] {
+        &self.core.ready
+    }
+
+    /// The process of a task.
+    pub fn process_of(&self, task: TaskId) -> ProcessId {
+        self.core.tasks[task.0 as usize].call.process
+    }
+
+    /// Counts an event that must happen sometimes.
+    pub fn cover(&self, name: &'static str) {
+        self.core.observations.borrow_mut().cover(name);
+    }
+
+    /// Counts something for the result's metrics.
+    pub fn count(&self, name: &'static str, by: u64) {
+        self.core.observations.borrow_mut().count(name, by);
+    }
+
+    /// Records a simulated latency in nanoseconds for the result's metrics.
+    pub fn latency(&self, name: &'static str, latency_ns: u64) {
+        self.core.observations.borrow_mut().latency(name, latency_ns);
+    }
+}

@@ -1,0 +1,70 @@
+//! What a scenario fills before a run: processes, invariants, preparation.
+
+use super::process::{Exit, Program, RestartPolicy};
+use crate::invariant::Invariant;
+use crate::sys::Sys;
+use crate::trace::ProcessId;
+use std::future::Future;
+use std::rc::Rc;
+
+/// The first PID after the machine's boot.
+pub(super) const FIRST_PID: u32 = 101;
+
+pub(super) struct ProcessSpec {
+    pub(super) role: &'static str,
+    pub(super) index: u32,
+    pub(super) restart: RestartPolicy,
+    pub(super) program: Program,
+}
+
+/// The machine before its first step.
+#[derive(Default)]
+pub struct World {
+    pub(super) processes: Vec<ProcessSpec>,
+    pub(super) has_preparation: bool,
+    pub(super) invariants: Vec<Box<dyn Invariant>>,
+}
+
+impl World {
+    /// Adds a process. Its name is `ROLE-INDEX`; its program is made afresh at each boot.
+    pub fn process<F>(&mut self, role: &'static str, index: u32, program: impl Fn(Sys) -> F + 'static) -> ProcessId
+    where
+        F: Future<Output = Exit> + 'static,
+    {
+        self.process_with(role, index, RestartPolicy::default(), program)
+    }
+
+    /// Adds a process with a restart policy of its own.
+    pub fn process_with<F>(
+        &mut self,
+        role: &'static str,
+        index: u32,
+        restart: RestartPolicy,
+        program: impl Fn(Sys) -> F + 'static,
+    ) -> ProcessId
+    where
+        F: Future<Output = Exit> + 'static,
+    {
+        let program: Program = Rc::new(move |sys| Box::pin(program(sys)));
+        self.processes.push(ProcessSpec { role, index, restart, program });
+        ProcessId(self.processes.len() as u32 - 1)
+    }
+
+    /// Sets the program that runs alone, in time order and without faults, before everything else. Call it first.
+    ///
+    /// # Panics
+    /// When a process has been added already.
+    pub fn prepare<F>(&mut self, program: impl Fn(Sys) -> F + 'static) -> ProcessId
+    where
+        F: Future<Output = Exit> + 'static,
+    {
+        assert!(self.processes.is_empty(), "the preparation is the first process");
+        self.has_preparation = true;
+        self.process_with("prepare", 0, RestartPolicy::Never, program)
+    }
+
+    /// Adds an invariant.
+    pub fn invariant(&mut self, invariant: impl Invariant + 'static) {
+        self.invariants.push(Box::new(invariant));
+    }
+}

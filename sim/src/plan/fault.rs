@@ -1,0 +1,141 @@
+//! The fault vocabulary: what may go wrong, and when. The injector that carries it out is in `kernel::inject`.
+
+use crate::trace::CallKind;
+use serde::{Deserialize, Serialize};
+
+macro_rules! fault_kinds {
+    ($($(#[doc = $about:literal])* $name:ident = $text:literal voids $voids:expr,)*) => {
+        /// The kind of a fault.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum FaultKind { $($(#[doc = $about])* $name,)* }
+
+        impl FaultKind {
+            /// Every kind.
+            pub const ALL: &[FaultKind] = &[$(FaultKind::$name,)*];
+
+            /// The name that plans, options and people use.
+            pub const fn name(self) -> &'static str {
+                match self { $(FaultKind::$name => $text,)* }
+            }
+
+            /// One line that says what it does.
+            pub const fn about(self) -> &'static str {
+                match self { $(FaultKind::$name => concat!($($about),*),)* }
+            }
+
+            /// The invariants that it voids: a lying fsync voids durability. The others stay checked.
+            pub const fn voids(self) -> &'static [&'static str] {
+                match self { $(FaultKind::$name => $voids,)* }
+            }
+        }
+    };
+}
+
+fault_kinds! {
+    /// SIGKILL: the process, its descriptors and its locks are gone at once.
+    Kill = "kill" voids &[],
+    /// SIGTERM, then SIGKILL after a grace (`for_ns`).
+    Terminate = "terminate" voids &[],
+    /// SIGSTOP for `for_ns`, then SIGCONT.
+    Pause = "pause" voids &[],
+    /// Power loss: every process dies, the disk keeps what its persistence profile allows; up again after `for_ns`.
+    MachineCrash = "machine-crash" voids &[],
+    /// One call takes `for_ns` longer.
+    Delay = "delay" voids &[],
+    /// The machine's wall clock jumps by `by_ns`.
+    ClockJump = "clock-jump" voids &[],
+    /// A read or write fails with EIO and has no effect.
+    IoError = "io-error" voids &[],
+    /// A write fails with ENOSPC.
+    NoSpace = "no-space" voids &[],
+    /// fsync fails once; what it should have kept counts as clean and is not durable.
+    FailedSync = "failed-sync" voids &[],
+    /// fsync returns success and makes nothing durable.
+    LyingSync = "lying-sync" voids &["acknowledged-durable", "no-lost-write", "database-sound", "files-whole"],
+    /// Power fails inside a write: some of its sectors reach the disk.
+    TornWrite = "torn-write" voids &[],
+    /// A write takes in only its first bytes and says so.
+    ShortWrite = "short-write" voids &[],
+    /// SIGKILL, and a bystander gets the dead process's PID for `for_ns`.
+    PidReuse = "pid-reuse" voids &[],
+}
+
+impl FaultKind {
+    /// The kind of that name.
+    pub fn parse(name: &str) -> Option<FaultKind> {
+        FaultKind::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+}
+
+/// One fault of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultPlan {
+    /// Unique in the plan.
+    pub id: u32,
+    /// What goes wrong.
+    pub kind: FaultKind,
+    /// The process that it hits, by name; not for the machine's own faults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+    /// When.
+    pub when: Trigger,
+    /// How long it lasts, where that has a meaning, in simulated nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub for_ns: u64,
+    /// How far a clock jumps, in nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero_signed")]
+    pub by_ns: i64,
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+fn is_zero_signed(value: &i64) -> bool {
+    *value == 0
+}
+
+/// When a fault fires. Each fires once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Trigger {
+    /// At a time since the start of the run, in simulated nanoseconds.
+    AtNs(u64),
+    /// At the n-th call of a kind that the process makes, over all its boots; the first is 1.
+    Call {
+        /// The kind.
+        kind: CallKind,
+        /// Which one.
+        nth: u64,
+    },
+    /// At the n-th call that the process makes while it is in a position, over all its boots; the first is 1.
+    While {
+        /// The position.
+        position: Position,
+        /// Which call in it.
+        nth: u64,
+    },
+}
+
+/// Where a process can be. The harness knows it from system calls and claims; the model carries no hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Position {
+    /// It holds a lock that it claimed.
+    HoldingLock,
+    /// It has created a file exclusively and neither renamed nor removed it yet.
+    BetweenTempAndRename,
+    /// It holds the write lock of a SQLite database in WAL mode.
+    InTransaction,
+    /// It has a write's effect behind it that it hasn't claimed yet: the first claim after a transaction's end.
+    BetweenEffectAndClaim,
+}
+
+impl Position {
+    /// The position's bit in a process's set.
+    pub(crate) const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}

@@ -1,0 +1,148 @@
+//! A plan: everything that a run will do, as a value. A run is a pure function of its plan. No drawing happens here but through
+//! a scenario's `plan`.
+
+mod fault;
+mod options;
+mod strategy;
+
+pub use fault::{FaultKind, FaultPlan, Position, Trigger};
+pub use options::{Faults, Options, OptionsError};
+pub use strategy::StrategyPlan;
+
+use crate::seed::Seed;
+use crate::sys::disk::Persistence;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// The version of the plan's format. A reader refuses a newer one.
+pub const PLAN_FORMAT: u32 = 1;
+
+/// Everything that a run will do. Prints as TOML and runs from it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`PLAN_FORMAT`].
+    pub format: u32,
+    /// The scenario's name.
+    pub scenario: String,
+    /// What the remaining draws (latencies, entropy, schedule) are keyed by.
+    pub seed: Seed,
+    /// Who steps next.
+    pub strategy: StrategyPlan,
+    /// What a machine crash may lose.
+    pub persistence: Persistence,
+    /// The name of the latency profile, one of [`crate::kernel::latency::PROFILES`].
+    pub latency: String,
+    /// How long faults may fire and operations may start, in simulated nanoseconds.
+    pub chaos_ns: u64,
+    /// How long the calm phase may take until all work is done, in simulated nanoseconds.
+    pub calm_ns: u64,
+    /// The most steps that a run may take before it is a violation of `progress`.
+    pub steps_max: u64,
+    /// The disk's capacity in bytes; `None` is boundless.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_capacity_bytes: Option<u64>,
+    /// Offsets of each process's wall clock from the machine's, in nanoseconds, by process name; absent is none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clock_skew_ns: BTreeMap<String, i64>,
+    /// What the scenario drew for itself.
+    #[serde(default)]
+    pub settings: BTreeMap<String, toml::Value>,
+    /// What may go wrong.
+    #[serde(default)]
+    pub faults: Vec<FaultPlan>,
+    /// What processes will do. `sim` can cut them without knowing the model.
+    #[serde(default)]
+    pub operations: Vec<Operation>,
+}
+
+/// One operation of one process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Operation {
+    /// Unique in the plan. Draws made during the operation are keyed by it. 0 is not used.
+    pub id: u64,
+    /// The process that does it, by name.
+    pub process: String,
+    /// What it is, in the scenario's words.
+    pub kind: String,
+    /// When it may start at the earliest, in simulated nanoseconds since the start of the run.
+    #[serde(default)]
+    pub not_before_ns: u64,
+    /// How long the process thinks before it, in simulated nanoseconds.
+    #[serde(default)]
+    pub think_ns: u64,
+    /// The scenario's own arguments.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, toml::Value>,
+}
+
+/// Why a plan can't be read.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// Not TOML, or not a plan. The text names line and key.
+    #[error("{0}")]
+    Malformed(#[from] toml::de::Error),
+    /// Written by a newer version.
+    #[error("format {found} is newer than {PLAN_FORMAT}, the newest that this version reads")]
+    TooNew {
+        /// The format that the file names.
+        found: u32,
+    },
+}
+
+impl Plan {
+    /// The plan as TOML.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a plan holds nothing that TOML can't")
+    }
+
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// What is wrong and where: line, key, what is allowed.
+    pub fn from_toml(text: &str) -> Result<Plan, PlanError> {
+        let plan: Plan = toml::from_str(text)?;
+        if plan.format > PLAN_FORMAT { Err(PlanError::TooNew { found: plan.format }) } else { Ok(plan) }
+    }
+
+    /// A whole-number setting, or `default` where the plan has none.
+    pub fn setting_u64(&self, key: &str, default: u64) -> u64 {
+        self.settings.get(key).and_then(toml::Value::as_integer).and_then(|value| u64::try_from(value).ok()).unwrap_or(default)
+    }
+
+    /// A text setting.
+    pub fn setting_str(&self, key: &str) -> Option<&str> {
+        self.settings.get(key).and_then(toml::Value::as_str)
+    }
+
+    /// A boolean setting; absent is false.
+    pub fn setting_bool(&self, key: &str) -> bool {
+        self.settings.get(key).and_then(toml::Value::as_bool).unwrap_or(false)
+    }
+}
+
+/// What a scenario is: a name, a pure function from seed to plan, and the programs that carry the plan out.
+pub trait Scenario {
+    /// The name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// One line that says what it stresses.
+    fn about(&self) -> &'static str;
+
+    /// Draws the plan of a seed. Pure: it reads nothing but its arguments.
+    ///
+    /// # Errors
+    /// An option that the scenario doesn't know, or a value out of range.
+    fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError>;
+
+    /// Creates the processes and invariants of a plan.
+    fn populate(&self, plan: &Plan, world: &mut crate::kernel::World);
+
+    /// What must happen at least once in a sweep.
+    fn coverage(&self) -> &'static [&'static str];
+
+    /// The invariants that it adds: (id, what must hold).
+    fn invariants(&self) -> &'static [(&'static str, &'static str)];
+}

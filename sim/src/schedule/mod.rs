@@ -1,0 +1,88 @@
+//! Who steps next: the strategies, one file each. The step loop that asks them is in `kernel`.
+
+mod random;
+mod replay;
+mod round_robin;
+mod timed;
+
+pub use random::Random;
+pub use replay::{Decision, Decisions, Drift, Replay};
+pub use round_robin::RoundRobin;
+pub use timed::Timed;
+
+use crate::plan::StrategyPlan;
+use crate::seed::Seed;
+use crate::trace::{CallKind, ProcessId, TaskId};
+
+/// An announced call that may take effect now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// When its drawn latency ends, in simulated nanoseconds. The clock becomes the later of now and this.
+    pub due_ns: u64,
+    /// What it touches: an inode, a lock, a key; 0 for nothing.
+    pub object: u64,
+    /// The task that announced it.
+    pub task: TaskId,
+    /// That task's process.
+    pub process: ProcessId,
+    /// The task's number within its process and boot; the main task is 0.
+    pub ordinal: u32,
+    /// What kind of call.
+    pub kind: CallKind,
+}
+
+/// Picks the next step. `ready` is never empty; its order is stable but means nothing.
+pub trait Strategy {
+    /// The index of the call that takes effect next.
+    fn next(&mut self, ready: &[Ready], now_ns: u64) -> usize;
+
+    /// A chance to make a call slower. `sequence` counts all calls of the run.
+    fn delay(&mut self, call: &Ready, sequence: u64, drawn_ns: u64) -> u64 {
+        let _ = (call, sequence);
+        drawn_ns
+    }
+
+    /// A process has started (again).
+    fn started(&mut self, process: ProcessId) {
+        let _ = process;
+    }
+
+    /// A process has ended.
+    fn ended(&mut self, process: ProcessId) {
+        let _ = process;
+    }
+
+    /// The first point where a replay left its recording; no other strategy has one.
+    fn drift(&self) -> Option<&Drift> {
+        None
+    }
+}
+
+/// The strategy that a plan names.
+pub fn strategy(plan: StrategyPlan, seed: Seed) -> Box<dyn Strategy> {
+    match plan {
+        StrategyPlan::Timed => Box::new(Timed),
+        StrategyPlan::Random => Box::new(Random::new(seed)),
+        StrategyPlan::RoundRobin => Box::<RoundRobin>::default(),
+    }
+}
+
+/// The stated default: stay on the same task; if it isn't ready, the earliest due, then the lowest process and task. Decisions are stored as
+/// departures from it.
+#[inline]
+pub fn default_choice(ready: &[Ready], last: Option<usize>) -> usize {
+    last.unwrap_or_else(|| earliest(ready))
+}
+
+/// The index of the call that is due first; of several, the lowest process, then the lowest task.
+#[inline]
+pub fn earliest(ready: &[Ready]) -> usize {
+    let mut best = 0;
+    for (index, call) in ready.iter().enumerate().skip(1) {
+        let leader = &ready[best];
+        if (call.due_ns, call.process, call.ordinal) < (leader.due_ns, leader.process, leader.ordinal) {
+            best = index;
+        }
+    }
+    best
+}

@@ -1,0 +1,141 @@
+//! How a program makes a system call: it announces it, and when it is picked the call takes effect inside the poll. The calls
+//! themselves are in the other files of this room.
+
+use super::Sys;
+use crate::errno::Errno;
+use crate::kernel::{Core, Injected, WaitKey};
+use crate::sys::disk::Owner;
+use crate::trace::{CallKind, ProcessId, TaskId};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// What the scheduler and the trace know of a call before it takes effect.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    pub(crate) kind: CallKind,
+    /// What it touches: an inode, a lock, a key; 0 for nothing or not known yet.
+    pub(crate) object: u64,
+    pub(crate) arguments: [u64; 2],
+    /// For sleeps: not ready before this many nanoseconds from now.
+    pub(crate) sleep_ns: Option<u64>,
+}
+
+impl Header {
+    pub(crate) const fn new(kind: CallKind, object: u64, arguments: [u64; 2]) -> Header {
+        Header { kind, object, arguments, sleep_ns: None }
+    }
+}
+
+/// Who calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    pub(crate) task: TaskId,
+    pub(crate) process: ProcessId,
+    pub(crate) owner: Owner,
+    /// The call waited, and its deadline has passed.
+    pub(crate) timed_out: bool,
+    /// A signal ended the call.
+    pub(crate) interrupted: bool,
+}
+
+/// What became of a call that was picked.
+pub(crate) enum Effect<T> {
+    /// It took effect, or failed.
+    Done(Result<T, Errno>),
+    /// It must wait; it tries again when the key is woken, or when the time (if any) has come.
+    Wait(WaitKey, Option<u64>),
+}
+
+impl<T> From<Result<T, Errno>> for Effect<T> {
+    fn from(result: Result<T, Errno>) -> Self {
+        Effect::Done(result)
+    }
+}
+
+/// One system call with its arguments. `effect` runs at most once with `Done`; it is atomic.
+pub(crate) trait Call {
+    type Value;
+
+    fn header(&self) -> Header;
+
+    /// Takes effect. `injected` is a storage fault that applies to this kind of call; other faults never get here.
+    fn effect(&mut self, core: &mut Core, caller: Caller, injected: Option<Injected>) -> Effect<Self::Value>;
+
+    /// The value as a number, for the trace.
+    fn number(&self, value: &Self::Value) -> u64;
+
+    /// Bytes read or written, or the paths named, for the trace.
+    fn data(&self, value: Option<&Self::Value>) -> &[u8] {
+        let _ = value;
+        &[]
+    }
+
+    /// A claim's kind and encoded body: the event is then a claim, no call.
+    fn claim(&self) -> Option<(&'static str, &[u8])> {
+        None
+    }
+
+    /// What the call turned out to touch, where that is known only afterwards (open).
+    fn object(&self, value: &Self::Value) -> Option<u64> {
+        let _ = value;
+        None
+    }
+}
+
+/// The future of one call.
+pub(crate) struct Announced<'a, C: Call> {
+    sys: &'a Sys,
+    call: C,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    Announced,
+    Finished,
+}
+
+impl<C: Call> Unpin for Announced<'_, C> {}
+
+impl<C: Call> Future for Announced<'_, C> {
+    type Output = Result<C::Value, Errno>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        match this.state {
+            State::New => {
+                this.sys.kernel.announce(&this.sys.identity, &this.call.header());
+                this.state = State::Announced;
+                Poll::Pending
+            }
+            State::Announced if this.sys.kernel.is_granted(&this.sys.identity) => {
+                let poll = this.sys.kernel.take_effect(&this.sys.identity, &mut this.call);
+                if poll.is_ready() {
+                    this.state = State::Finished;
+                }
+                poll
+            }
+            // Polled for another reason: by a join or a select of the program's own.
+            State::Announced => Poll::Pending,
+            State::Finished => unreachable!("a finished call was polled again"),
+        }
+    }
+}
+
+impl<C: Call> Drop for Announced<'_, C> {
+    fn drop(&mut self) {
+        if self.state == State::Announced {
+            self.sys.kernel.withdraw(&self.sys.identity);
+        }
+    }
+}
+
+impl Sys {
+    /// Announces a call and completes when it has taken effect. A dropped future withdraws it: it never happened.
+    pub(crate) fn call<C: Call>(&self, call: C) -> Announced<'_, C> {
+        Announced { sys: self, call, state: State::New }
+    }
+}

@@ -1,0 +1,152 @@
+//! Processes and tasks: who is alive, since when, spawn, join, and the request to end.
+
+use super::call::{Call, Caller, Effect, Header};
+use super::{Identity, Result, Sys};
+use crate::kernel::{Core, Exit, Injected, WaitKey};
+use crate::trace::CallKind;
+use std::cell::RefCell;
+use std::future::Future;
+use std::rc::Rc;
+
+/// What one can learn of a live process from its PID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessInfo {
+    /// When it started, in nanoseconds since the machine's boot (/proc/PID/stat, field 22). With PID and boot id it identifies a process:
+    /// a PID alone may have been used again.
+    pub started_ns: u64,
+}
+
+pub(crate) struct QueryProcess {
+    pub(crate) pid: u32,
+}
+
+impl Call for QueryProcess {
+    type Value = Option<ProcessInfo>;
+
+    fn header(&self) -> Header {
+        Header::new(CallKind::ProcessQuery, u64::from(self.pid), [u64::from(self.pid), 0])
+    }
+
+    fn effect(&mut self, core: &mut Core, _caller: Caller, _injected: Option<Injected>) -> Effect<Self::Value> {
+        Effect::Done(Ok(core.process_info(self.pid)))
+    }
+
+    fn number(&self, value: &Self::Value) -> u64 {
+        value.map_or(0, |info| info.started_ns.wrapping_add(1))
+    }
+}
+
+struct SpawnTask;
+
+impl Call for SpawnTask {
+    type Value = Identity;
+
+    fn header(&self) -> Header {
+        Header::new(CallKind::Spawn, 0, [0; 2])
+    }
+
+    fn effect(&mut self, core: &mut Core, caller: Caller, _injected: Option<Injected>) -> Effect<Identity> {
+        Effect::Done(Ok(core.spawn(caller.process)))
+    }
+
+    fn number(&self, value: &Identity) -> u64 {
+        u64::from(value.ordinal)
+    }
+}
+
+struct JoinTask {
+    of: Identity,
+}
+
+impl Call for JoinTask {
+    type Value = ();
+
+    fn header(&self) -> Header {
+        Header::new(CallKind::Join, u64::from(self.of.ordinal), [u64::from(self.of.ordinal), 0])
+    }
+
+    fn effect(&mut self, core: &mut Core, _caller: Caller, _injected: Option<Injected>) -> Effect<()> {
+        if core.task_has_ended(&self.of) {
+            Effect::Done(Ok(()))
+        } else {
+            Effect::Wait(WaitKey::Task(self.of.task, self.of.generation), None)
+        }
+    }
+
+    fn number(&self, (): &()) -> u64 {
+        0
+    }
+}
+
+/// A task that was spawned.
+pub struct TaskHandle<T> {
+    identity: Identity,
+    result: Rc<RefCell<Option<T>>>,
+}
+
+impl Sys {
+    /// Starts another task of this process. It ends with the process's main task at the latest.
+    pub async fn spawn<F, T>(&self, program: impl FnOnce(Sys) -> F) -> TaskHandle<T>
+    where
+        F: Future<Output = T> + 'static,
+        T: 'static,
+    {
+        let result = Rc::new(RefCell::new(None));
+        let identity = match self.call(SpawnTask).await {
+            Ok(identity) => identity,
+            Err(_) => std::future::pending().await,
+        };
+        let task = program(Sys { kernel: self.kernel.clone(), identity });
+        let slot = result.clone();
+        let running = Box::pin(async move {
+            *slot.borrow_mut() = Some(task.await);
+            Exit::success()
+        });
+        self.kernel.with(|core| core.install(identity.task, running));
+        TaskHandle { identity, result }
+    }
+
+    /// Waits for a task's end; its result.
+    pub async fn join<T>(&self, handle: TaskHandle<T>) -> T {
+        let _: Result<()> = self.call(JoinTask { of: handle.identity }).await;
+        let result = handle.result.borrow_mut().take();
+        match result {
+            Some(result) => result,
+            // The process died: the caller no longer runs either.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// This process's PID.
+    pub fn pid(&self) -> u32 {
+        self.kernel.with(|core| core.pid_of(self.identity.process))
+    }
+
+    /// When this process started, as [`ProcessInfo::started_ns`].
+    pub fn started_ns(&self) -> u64 {
+        self.kernel.with(|core| core.process_started_ns(self.identity.process))
+    }
+
+    /// The machine's boot id (/proc/sys/kernel/random/boot_id): another after each machine crash.
+    pub fn boot_id(&self) -> u64 {
+        self.kernel.with(|core| core.boot_id())
+    }
+
+    /// This process's name in the plan.
+    pub fn name(&self) -> String {
+        self.kernel.with(|core| core.name_of(self.identity.process).to_owned())
+    }
+
+    /// Whether a process of that PID is alive, and since when (kill(pid, 0), /proc/PID/stat).
+    ///
+    /// # Errors
+    /// None of its own.
+    pub async fn process_info(&self, pid: u32) -> Result<Option<ProcessInfo>> {
+        self.call(QueryProcess { pid }).await
+    }
+
+    /// Whether the process has been asked to end (SIGTERM). After a grace it is killed.
+    pub fn is_terminating(&self) -> bool {
+        self.kernel.with(|core| core.is_terminating(self.identity.process))
+    }
+}

@@ -1,0 +1,118 @@
+//! The running hash of a run: 128 bits of xxh3 over every event and, last, the durable image. No cryptographic strength is meant.
+
+use super::event::{Body, Ended, Event};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use xxhash_rust::xxh3::Xxh3;
+
+/// The hash of a whole run, printed as 32 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TraceHash(pub u128);
+
+impl fmt::Display for TraceHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+const BATCH_BYTES: usize = 1024;
+const HEAD_BYTES: usize = 64;
+
+/// Takes in events, gives the hash. Heads are gathered and hashed a batch at a time: xxh3's set-up costs more than 64 bytes.
+pub struct TraceHasher {
+    state: Xxh3,
+    batch: [u8; BATCH_BYTES],
+    used: usize,
+    events: u64,
+}
+
+impl Default for TraceHasher {
+    fn default() -> Self {
+        TraceHasher { state: Xxh3::new(), batch: [0; BATCH_BYTES], used: 0, events: 0 }
+    }
+}
+
+impl TraceHasher {
+    /// How many events have been taken in.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Takes in one event.
+    #[inline]
+    pub fn event(&mut self, event: &Event<'_>) {
+        self.events += 1;
+        let who = u64::from(event.task.map_or(u32::MAX, |task| task.0)) << 32
+            | u64::from(event.process.map_or(u32::MAX, |process| process.0));
+        match &event.body {
+            Body::Call { kind, object, arguments, result, data, took_ns } => {
+                let result = match result {
+                    Ok(value) => *value,
+                    Err(errno) => u64::MAX - *errno as u64,
+                };
+                let kind = u64::from(*kind as u8) << 32 | u64::from(event.boot);
+                self.head([event.time_ns, who, kind, *object, arguments[0], arguments[1], result, *took_ns]);
+                if !data.is_empty() {
+                    self.bytes(data);
+                }
+            }
+            body => self.rare(event, who, body),
+        }
+    }
+
+    fn rare(&mut self, event: &Event<'_>, who: u64, body: &Body<'_>) {
+        let (tag, first, second, data): (u64, u64, u64, &[u8]) = match body {
+            Body::Call { .. } => unreachable!("calls have a path of their own"),
+            Body::Blocked { kind, object } => (1, *kind as u64, *object, &[]),
+            Body::Claim { kind, bytes } => {
+                self.bytes(kind.as_bytes());
+                (2, 0, 0, bytes)
+            }
+            Body::Fault { kind, id } => (3, *kind as u64, u64::from(*id), &[]),
+            Body::Started { pid } => (4, u64::from(*pid), 0, &[]),
+            Body::Ended(Ended::Exited { code, why }) => (5, u64::from(*code), 0, why.as_bytes()),
+            Body::Ended(Ended::Killed) => (6, 0, 0, &[]),
+            Body::Ended(Ended::Crashed) => (7, 0, 0, &[]),
+            Body::Paused => (8, 0, 0, &[]),
+            Body::Resumed => (9, 0, 0, &[]),
+            Body::TerminationRequested => (10, 0, 0, &[]),
+            Body::MachineCrashed => (11, 0, 0, &[]),
+            Body::MachineStarted => (12, 0, 0, &[]),
+            Body::ClockJumped(by_ns) => (13, *by_ns as u64, 0, &[]),
+            Body::CalmBegan => (14, 0, 0, &[]),
+        };
+        self.head([event.time_ns, who, u64::from(event.boot), u64::MAX - tag, first, second, data.len() as u64, event.step]);
+        if !data.is_empty() {
+            self.bytes(data);
+        }
+    }
+
+    #[inline]
+    fn head(&mut self, words: [u64; 8]) {
+        if self.used + HEAD_BYTES > BATCH_BYTES {
+            self.flush();
+        }
+        let slot = &mut self.batch[self.used..self.used + HEAD_BYTES];
+        for (bytes, word) in slot.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        self.used += HEAD_BYTES;
+    }
+
+    /// Takes in bytes that belong to the last event.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.flush();
+        self.state.update(bytes);
+    }
+
+    fn flush(&mut self) {
+        self.state.update(&self.batch[..self.used]);
+        self.used = 0;
+    }
+
+    /// The hash of all that was taken in.
+    pub fn finish(mut self) -> TraceHash {
+        self.flush();
+        TraceHash(self.state.digest128())
+    }
+}
