@@ -1,0 +1,262 @@
+//! The content of one file in one image: 4,096-byte blocks, shared until written. What is pending lives in `pending`.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+use std::sync::LazyLock;
+
+/// The size of a block, and of a page of the page cache.
+pub(super) const BLOCK_BYTES: usize = 4096;
+
+/// The unit that a device writes whole: a torn write keeps or loses each sector as one.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// A block, with the digest of its bytes once someone asked for it. Images share blocks, so they share digests.
+#[derive(Clone)]
+pub(super) struct Block {
+    bytes: [u8; BLOCK_BYTES],
+    digest: OnceCell<[u8; 32]>,
+}
+
+impl Block {
+    fn zero() -> Block {
+        Block { bytes: [0; BLOCK_BYTES], digest: OnceCell::new() }
+    }
+
+    fn digest(&self) -> [u8; 32] {
+        *self.digest.get_or_init(|| *blake3::hash(&self.bytes).as_bytes())
+    }
+}
+
+/// The digest of a block of zeros, which is what an absent block reads as.
+static ZERO_DIGEST: LazyLock<[u8; 32]> = LazyLock::new(|| *blake3::hash(&[0; BLOCK_BYTES]).as_bytes());
+
+/// A file's bytes. Absent blocks read as zeros. All bytes of present blocks past the length are zero.
+#[derive(Clone, Default)]
+pub(super) struct Content {
+    len: u64,
+    blocks: Vec<Option<Rc<Block>>>,
+    present: u64,
+}
+
+/// The block that a byte is in, and its place there.
+#[inline]
+fn split(offset: u64) -> (usize, usize) {
+    ((offset / BLOCK_BYTES as u64) as usize, (offset % BLOCK_BYTES as u64) as usize)
+}
+
+impl Content {
+    /// The length in bytes.
+    #[inline]
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// How many blocks take up space.
+    pub(super) fn present(&self) -> u64 {
+        self.present
+    }
+
+    /// Copies from `offset` into `into`; returns how many bytes there were before the end.
+    #[inline]
+    pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> usize {
+        let wanted = (into.len() as u64).min(self.len.saturating_sub(offset)) as usize;
+        let (mut index, mut within) = split(offset);
+        let mut done = 0;
+        while done < wanted {
+            let piece = (BLOCK_BYTES - within).min(wanted - done);
+            let target = &mut into[done..done + piece];
+            match self.blocks.get(index) {
+                Some(Some(block)) => target.copy_from_slice(&block.bytes[within..within + piece]),
+                _ => target.fill(0),
+            }
+            done += piece;
+            index += 1;
+            within = 0;
+        }
+        wanted
+    }
+
+    /// Writes all of `bytes` at `offset`, growing the file if it must.
+    #[inline]
+    pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let end = offset + bytes.len() as u64;
+        let blocks_needed = end.div_ceil(BLOCK_BYTES as u64) as usize;
+        if self.blocks.len() < blocks_needed {
+            self.blocks.resize(blocks_needed, None);
+        }
+        let (mut index, mut within) = split(offset);
+        let mut done = 0;
+        while done < bytes.len() {
+            let piece = (BLOCK_BYTES - within).min(bytes.len() - done);
+            self.write_piece(index, within, &bytes[done..done + piece]);
+            done += piece;
+            index += 1;
+            within = 0;
+        }
+        self.len = self.len.max(end);
+    }
+
+    #[inline]
+    fn write_piece(&mut self, index: usize, within: usize, piece: &[u8]) {
+        let slot = &mut self.blocks[index];
+        match slot {
+            None => {
+                let mut block = Rc::new(Block::zero());
+                if let Some(fresh) = Rc::get_mut(&mut block) {
+                    fresh.bytes[within..within + piece.len()].copy_from_slice(piece);
+                }
+                *slot = Some(block);
+                self.present += 1;
+            }
+            Some(shared) => {
+                if let Ok(whole) = <&[u8; BLOCK_BYTES]>::try_from(piece)
+                    && Rc::strong_count(shared) > 1
+                {
+                    // A whole block is replaced: the old bytes need no copy.
+                    *shared = Rc::new(Block { bytes: *whole, digest: OnceCell::new() });
+                    return;
+                }
+                let block = Rc::make_mut(shared);
+                block.digest.take();
+                block.bytes[within..within + piece.len()].copy_from_slice(piece);
+            }
+        }
+    }
+
+    /// Cuts or grows to `len`; what is gained reads as zeros.
+    pub(super) fn set_len(&mut self, len: u64) {
+        if len < self.len {
+            let blocks_kept = len.div_ceil(BLOCK_BYTES as u64) as usize;
+            if blocks_kept < self.blocks.len() {
+                self.present -= self.blocks[blocks_kept..].iter().flatten().count() as u64;
+                self.blocks.truncate(blocks_kept);
+            }
+            let (index, within) = split(len);
+            if within > 0
+                && let Some(Some(shared)) = self.blocks.get_mut(index)
+            {
+                let block = Rc::make_mut(shared);
+                block.digest.take();
+                block.bytes[within..].fill(0);
+            }
+        }
+        self.len = len;
+    }
+
+    /// Grows to `len` if it is shorter.
+    pub(super) fn extend_to(&mut self, len: u64) {
+        self.len = self.len.max(len);
+    }
+
+    /// Takes over `from`'s blocks that hold any of the bytes `offset..end`; the length stays. `from` must have `end` bytes
+    /// or the range is cut there.
+    pub(super) fn share_range(&mut self, from: &Content, offset: u64, end: u64) {
+        let last = (end.div_ceil(BLOCK_BYTES as u64) as usize).min(from.blocks.len());
+        let (first, _) = split(offset);
+        if self.blocks.len() < last {
+            self.blocks.resize(last, None);
+        }
+        for index in first..last {
+            let new = from.blocks[index].clone();
+            self.present += u64::from(new.is_some());
+            self.present -= u64::from(self.blocks[index].is_some());
+            self.blocks[index] = new;
+        }
+    }
+
+    /// True if both hold the same bytes in `offset..end`, where what is past an end counts as zeros.
+    pub(super) fn is_same_in(&self, other: &Content, offset: u64, end: u64) -> bool {
+        let mut at = offset;
+        while at < end {
+            let (index, within) = split(at);
+            let piece = ((BLOCK_BYTES - within) as u64).min(end - at) as usize;
+            let mine = self.blocks.get(index).and_then(Option::as_ref);
+            let theirs = other.blocks.get(index).and_then(Option::as_ref);
+            let same = match (mine, theirs) {
+                (None, None) => true,
+                (Some(one), None) | (None, Some(one)) => {
+                    one.bytes[within..within + piece].iter().all(|&byte| byte == 0)
+                }
+                (Some(one), Some(two)) => {
+                    Rc::ptr_eq(one, two) || one.bytes[within..within + piece] == two.bytes[within..within + piece]
+                }
+            };
+            if !same {
+                return false;
+            }
+            at += piece as u64;
+        }
+        true
+    }
+
+    /// True if the bytes at `offset` are `bytes`, where what is past the end counts as zeros.
+    pub(super) fn holds(&self, offset: u64, bytes: &[u8]) -> bool {
+        let mut at = 0;
+        while at < bytes.len() {
+            let (index, within) = split(offset + at as u64);
+            let piece = (BLOCK_BYTES - within).min(bytes.len() - at);
+            let expected = &bytes[at..at + piece];
+            let same = match self.blocks.get(index).and_then(Option::as_ref) {
+                None => expected.iter().all(|&byte| byte == 0),
+                Some(block) => &block.bytes[within..within + piece] == expected,
+            };
+            if !same {
+                return false;
+            }
+            at += piece;
+        }
+        true
+    }
+
+    /// Of `len` bytes to be written at `offset`, how many fit if `blocks_free` blocks may be added.
+    pub(super) fn fitting(&self, offset: u64, len: usize, mut blocks_free: u64) -> usize {
+        let mut done = 0;
+        while done < len {
+            let (index, within) = split(offset + done as u64);
+            if self.blocks.get(index).is_none_or(Option::is_none) {
+                if blocks_free == 0 {
+                    return done;
+                }
+                blocks_free -= 1;
+            }
+            done += (BLOCK_BYTES - within).min(len - done);
+        }
+        len
+    }
+
+    /// Flips one bit of the byte at `offset`. False if the file is shorter.
+    pub(super) fn flip(&mut self, offset: u64, bit: u8) -> bool {
+        let mut byte = [0];
+        if self.read(offset, &mut byte) == 0 {
+            return false;
+        }
+        self.write(offset, &[byte[0] ^ (1 << (bit % 8))]);
+        true
+    }
+
+    /// All bytes.
+    pub(super) fn to_vec(&self) -> Vec<u8> {
+        let mut all = vec![0; self.len as usize];
+        self.read(0, &mut all);
+        all
+    }
+
+    /// True if it has no byte but zeros.
+    pub(super) fn is_zero(&self) -> bool {
+        self.blocks.iter().flatten().all(|block| block.bytes.iter().all(|&byte| byte == 0))
+    }
+
+    /// Feeds the length and the digests of the blocks.
+    pub(super) fn feed(&self, hasher: &mut blake3::Hasher) {
+        hasher.update(&self.len.to_le_bytes());
+        for index in 0..self.len.div_ceil(BLOCK_BYTES as u64) as usize {
+            match self.blocks.get(index) {
+                Some(Some(block)) => hasher.update(&block.digest()),
+                _ => hasher.update(&*ZERO_DIGEST),
+            };
+        }
+    }
+}

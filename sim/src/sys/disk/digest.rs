@@ -1,0 +1,62 @@
+//! Digests of the two images, for recognising crash images and for trace hashes. They cover names, kinds, hard links, lengths
+//! and bytes; not inode numbers, times, descriptors or locks.
+
+use std::collections::BTreeMap;
+
+use super::block::Content;
+use super::image::{Disk, ROOT};
+use super::inode::{DirectoryNode, Entries, FileNode, Node};
+use super::types::InodeId;
+
+impl Disk {
+    /// The BLAKE3 digest of what is durable. Costs what changed since blocks were last digested, plus the number of files;
+    /// nothing if nothing became durable since the last call.
+    pub fn durable_digest(&self) -> [u8; 32] {
+        if let Some((version, digest)) = self.durable_digest.get()
+            && version == self.durable_version
+        {
+            return digest;
+        }
+        let digest = self.digest(|directory| &directory.durable, |file| &file.durable);
+        self.durable_digest.set(Some((self.durable_version, digest)));
+        digest
+    }
+
+    /// The BLAKE3 digest of what processes see.
+    pub fn visible_digest(&self) -> [u8; 32] {
+        self.digest(|directory| &directory.visible, |file| &file.visible)
+    }
+
+    fn digest(&self, entries: fn(&DirectoryNode) -> &Entries, content: fn(&FileNode) -> &Content) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        // Files are numbered as the walk finds them, so that hard links show and inode numbers do not.
+        let mut found: BTreeMap<InodeId, u64> = BTreeMap::new();
+        let mut stack = vec![ROOT];
+        while let Some(id) = stack.pop() {
+            let count = found.len() as u64;
+            let ordinal = *found.entry(id).or_insert(count);
+            hasher.update(&ordinal.to_le_bytes());
+            if ordinal < count {
+                continue;
+            }
+            match self.inodes.get(&id).map(|inode| &inode.node) {
+                None => {}
+                Some(Node::File(file)) => {
+                    hasher.update(b"f");
+                    content(file).feed(&mut hasher);
+                }
+                Some(Node::Directory(directory)) => {
+                    let entries = entries(directory);
+                    hasher.update(b"d");
+                    hasher.update(&(entries.len() as u64).to_le_bytes());
+                    for (name, child) in entries {
+                        hasher.update(&(name.len() as u64).to_le_bytes());
+                        hasher.update(name.as_bytes());
+                        stack.push(*child);
+                    }
+                }
+            }
+        }
+        *hasher.finalize().as_bytes()
+    }
+}
