@@ -284,6 +284,9 @@ impl Core {
             Timer::Calm => self.controls.push_back(Control::Calm),
             Timer::MachineUp => self.controls.push_back(Control::MachineUp),
             Timer::Fault(fault) => self.fault_due(fault),
+            Timer::Evict(inode) => {
+                self.disk.evict(inode);
+            }
             Timer::Kill(id, boot) if is_boot(self, id, boot) => self.controls.push_back(Control::Kill(id)),
             Timer::Resume(id, boot) if is_boot(self, id, boot) => self.controls.push_back(Control::Resume(id)),
             Timer::Restart(id) => self.controls.push_back(Control::Boot(id)),

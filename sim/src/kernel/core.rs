@@ -1,7 +1,7 @@
 //! The kernel's state, and how a call is announced, picked and takes effect. Processes' lives are in `control`, polling in `executor`.
 
 use super::control::Control;
-use super::inject::{Injector, Verdict};
+use super::inject::{Injected, Injector, Verdict};
 use super::latency::Latencies;
 use super::process::{Process, StreamKeys};
 use super::task::{Task, TaskState, Timer, WaitKey};
@@ -229,7 +229,11 @@ impl Core {
                 }
             }
         }
-        match call.effect(self, caller, injected) {
+        let effect = match injected {
+            Some(Injected::Fail(errno)) => Effect::Done(Err(errno)),
+            injected => call.effect(self, caller, injected),
+        };
+        match effect {
             Effect::Wait(key, deadline_ns) => {
                 self.wait(sys.task, key, deadline_ns);
                 let object = call.header().object;

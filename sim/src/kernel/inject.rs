@@ -2,10 +2,12 @@
 
 use super::control::Control;
 use super::core::Core;
+use super::task::Timer;
 use crate::errno::Errno;
 use crate::plan::{FaultKind, FaultPlan, Position, Trigger};
-use crate::seed::Draw;
+use crate::seed::{Draw, Path};
 use crate::sys::claim::{Claim, LockAcquired, LockReleased};
+use crate::sys::disk::InodeId;
 use crate::sys::file::CREATED_EXCLUSIVELY;
 use crate::trace::{Body, CallKind, ProcessId};
 
@@ -14,9 +16,9 @@ use crate::trace::{Body, CallKind, ProcessId};
 pub(crate) enum Injected {
     /// The call fails and has no effect.
     Fail(Errno),
-    /// A write takes in a part: of `len` bytes, `bits % len`.
+    /// A write takes in a part: which, is drawn from the bits.
     Short { bits: u64 },
-    /// As `Short`, but the process dies with it.
+    /// fsync fails, and what it should have kept counts as clean.
     SyncFails,
     /// fsync says yes and does nothing.
     SyncLies,
@@ -224,6 +226,12 @@ impl Core {
         }
     }
 
+    /// The pages that a failed fsync left in the cache go, some time later.
+    pub(crate) fn evict_later(&mut self, inode: InodeId) {
+        let in_ns = self.seed.stream_of("evict", Path(inode.0), 0).below(EVICTION_NS_MAX);
+        self.timers.insert((self.now_ns + in_ns, Timer::Evict(inode)));
+    }
+
     fn fired(&mut self, index: usize) {
         let Armed { plan, process, .. } = &self.injector.faults[index];
         let (kind, id, process) = (plan.kind, plan.id, *process);
@@ -273,6 +281,9 @@ impl Core {
         }
     }
 }
+
+/// How long, at most, reads go on showing what a failed fsync didn't keep, in simulated nanoseconds.
+const EVICTION_NS_MAX: u64 = 2_000_000_000;
 
 /// SQLITE_SHM_UNLOCK and SQLITE_SHM_EXCLUSIVE: the flags in a `shm-lock` call's second argument.
 const UNLOCK: u64 = 1;

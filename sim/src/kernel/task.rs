@@ -20,6 +20,8 @@ pub(crate) enum WaitKey {
 pub(super) enum Timer {
     Calm,
     MachineUp,
+    /// The page cache drops what a failed fsync left in it.
+    Evict(InodeId),
     Fault(usize),
     Kill(ProcessId, u32),
     Resume(ProcessId, u32),

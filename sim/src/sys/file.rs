@@ -92,7 +92,7 @@ impl Call for Read<'_> {
     #[inline]
     fn effect(&mut self, core: &mut Core, caller: Caller, _injected: Option<Injected>) -> Effect<usize> {
         match self.offset {
-            Some(offset) => core.disk.pread(caller.owner, self.fd, self.buffer, offset),
+            Some(offset) => core.disk.pread(caller.owner, self.fd, offset, self.buffer),
             None => core.disk.read(caller.owner, self.fd, self.buffer),
         }
         .into()
@@ -135,12 +135,13 @@ impl Call for Write<'_> {
             _ => self.bytes,
         };
         let written = match self.offset {
-            Some(offset) => disk.pwrite(owner, fd, bytes, offset),
+            Some(offset) => disk.pwrite(owner, fd, offset, bytes),
             None => disk.write(owner, fd, bytes),
         };
         if let (Ok(written), Some(Injected::Torn)) = (&written, injected) {
-            let end = self.offset.unwrap_or_else(|| disk.stat_of(self.inode).map_or(0, |stat| stat.len_bytes) - *written as u64);
-            disk.tear_next_crash(self.inode, end, *written as u64);
+            let end = disk.fstat(owner, fd).map_or(0, |stat| stat.len_bytes);
+            let start = self.offset.unwrap_or_else(|| end - *written as u64);
+            return disk.tear_next_crash(self.inode, start, *written as u64).and(Ok(*written)).into();
         }
         written.into()
     }
@@ -193,9 +194,12 @@ impl Call for Sync {
     }
 
     fn effect(&mut self, core: &mut Core, caller: Caller, injected: Option<Injected>) -> Effect<()> {
+        if injected == Some(Injected::SyncFails) {
+            core.evict_later(self.inode);
+            return Effect::Done(Err(core.disk.fsync_failed(caller.owner, self.fd)));
+        }
         let (disk, owner, fd) = (&mut core.disk, caller.owner, self.fd);
         match injected {
-            Some(Injected::SyncFails) => disk.fsync_failed(owner, fd),
             Some(Injected::SyncLies) => disk.fsync_lying(owner, fd),
             _ if self.with_entry => disk.fsync_with_new_entry(owner, fd),
             _ => disk.fsync(owner, fd),
