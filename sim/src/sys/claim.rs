@@ -18,6 +18,8 @@ pub trait Claim: Serialize + DeserializeOwned {
 pub struct LockWaiting {
     /// The lock's name.
     pub lock: String,
+    /// How long it will wait at most, in nanoseconds from now. No sleep of the wait may be planned past that.
+    pub within_ns: u64,
 }
 
 impl Claim for LockWaiting {
@@ -70,6 +72,21 @@ pub struct LockTimedOut {
 
 impl Claim for LockTimedOut {
     const KIND: &'static str = "lock-timed-out";
+}
+
+/// A resource behind a lease has accepted a write. Claims come after their effects and may overtake each other; the sequence tells the true order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FencedWrite {
+    /// The resource's name.
+    pub resource: String,
+    /// The writer's fencing token.
+    pub token: u64,
+    /// The number of the write in the resource's own order, given in the same atomic act as the write.
+    pub sequence: u64,
+}
+
+impl Claim for FencedWrite {
+    const KIND: &'static str = "fenced-write";
 }
 
 /// Something that must happen sometimes has happened in the program.
