@@ -96,6 +96,11 @@ impl Disk {
         })
     }
 
+    /// True if a file has a name in the durable directories.
+    pub fn has_durable_name(&self, inode: InodeId) -> bool {
+        self.inodes.get(&inode).is_some_and(|inode| inode.durable_links > 0)
+    }
+
     /// True if `path` leads to the inode that processes see there after every crash that the profile allows.
     pub fn is_entry_durable(&self, path: &str) -> bool {
         let Ok(components) = components(path) else { return false };
