@@ -34,27 +34,46 @@ pub(crate) enum Operation {
 /// Draws an operation. Writes begin and end on and off the borders of sectors and pages.
 pub(crate) fn any_operation() -> impl Strategy<Value = Operation> {
     let path = || 0..PATHS.len();
-    let offset = prop_oneof![Just(0), Just(100), Just(512), Just(700), Just(4000), Just(4096)];
+    let file = || prop_oneof![6 => Just(0_usize), 3 => Just(1_usize), 2 => Just(4_usize), 1 => path()];
+    let offset = || prop_oneof![Just(0), Just(100), Just(512), Just(700), Just(4000), Just(4096)];
     let len = prop_oneof![Just(1_usize), Just(100), Just(512), Just(700), Just(1024)];
     prop_oneof![
-        4 => path().prop_map(Operation::Create),
-        1 => path().prop_map(Operation::Truncate),
-        6 => (path(), offset.clone(), len, 1..=255_u8)
+        4 => file().prop_map(Operation::Create),
+        1 => file().prop_map(Operation::Truncate),
+        8 => (file(), offset(), len, 1..=255_u8)
             .prop_map(|(path, offset, len, byte)| Operation::Write { path, offset, len, byte }),
-        2 => (path(), offset).prop_map(|(path, len)| Operation::SetLen(path, len)),
-        2 => path().prop_map(Operation::Mkdir),
+        2 => (file(), offset()).prop_map(|(path, len)| Operation::SetLen(path, len)),
+        2 => (3..PATHS.len()).prop_map(Operation::Mkdir),
         1 => path().prop_map(Operation::Rmdir),
-        2 => path().prop_map(Operation::Unlink),
-        1 => (path(), path()).prop_map(|(from, to)| Operation::Link(from, to)),
-        5 => (path(), path()).prop_map(|(from, to)| Operation::Rename(from, to)),
+        2 => file().prop_map(Operation::Unlink),
+        1 => (file(), path()).prop_map(|(from, to)| Operation::Link(from, to)),
+        6 => (path(), path()).prop_map(|(from, to)| Operation::Rename(from, to)),
         3 => path().prop_map(Operation::Sync),
         1 => Just(Operation::SyncRoot),
-        1 => path().prop_map(Operation::SyncWithEntry),
-        1 => path().prop_map(Operation::SyncFailed),
-        1 => path().prop_map(Operation::SyncLying),
-        1 => path().prop_map(Operation::Evict),
+        1 => file().prop_map(Operation::SyncWithEntry),
+        1 => file().prop_map(Operation::SyncFailed),
+        1 => file().prop_map(Operation::SyncLying),
+        1 => file().prop_map(Operation::Evict),
     ]
 }
+
+/// Draws an operation that moves names about, and seldom makes them durable.
+pub(crate) fn any_move() -> impl Strategy<Value = Operation> {
+    let path = || 0..PATHS.len();
+    prop_oneof![
+        3 => path().prop_map(Operation::Create),
+        3 => (3..PATHS.len()).prop_map(Operation::Mkdir),
+        1 => path().prop_map(Operation::Rmdir),
+        1 => path().prop_map(Operation::Unlink),
+        9 => (path(), path()).prop_map(|(from, to)| Operation::Rename(from, to)),
+        1 => prop_oneof![Just(3_usize), Just(7)].prop_map(Operation::Sync),
+        1 => Just(Operation::SyncRoot),
+    ]
+}
+
+/// What every run begins with: two files and two directories.
+pub(crate) const SETUP: [Operation; 4] =
+    [Operation::Create(0), Operation::Mkdir(3), Operation::Create(4), Operation::Mkdir(7)];
 
 /// Does the operation to both. Panics if one succeeds where the other fails.
 pub(crate) fn perform(disk: &mut Disk, reference: &mut Reference, operation: &Operation) {
