@@ -134,9 +134,10 @@ impl Reference {
                 (0..now).rev().find(|&at| status[at] != Status::Forbidden && concerns(&self.log[at]))
             };
             let force = |status: &mut Vec<Status>, through: Option<usize>, what: &dyn Fn(&Event) -> bool| {
-                for at in 0..through.map_or(0, |through| through + 1) {
-                    if status[at] == Status::Pending && what(&self.log[at]) {
-                        status[at] = Status::Forced;
+                let count = through.map_or(0, |through| through + 1);
+                for (event, status) in self.log.iter().zip(status).take(count) {
+                    if *status == Status::Pending && what(event) {
+                        *status = Status::Forced;
                     }
                 }
             };
@@ -178,9 +179,9 @@ impl Reference {
                     }
                 }
                 (Event::Fail(id), _) => {
-                    for at in 0..now {
-                        if status[at] == Status::Pending && self.log[at].is_data_of(*id) {
-                            status[at] = Status::Forbidden;
+                    for (event, status) in self.log.iter().zip(&mut status).take(now) {
+                        if *status == Status::Pending && event.is_data_of(*id) {
+                            *status = Status::Forbidden;
                         }
                     }
                 }
