@@ -155,8 +155,8 @@ mod tests {
         assert_eq!(drawn, PINNED, "the draws of a seed are part of the format: changing them orphans every stored seed");
     }
 
-    /// The right value, read off once: any platform must give it.
-    const PINNED: [u64; 4] = [0, 0, 0, 0];
+    /// The right values, worked out apart from this code from RFC 8439 (with 8 rounds) and the specification of XXH3.
+    const PINNED: [u64; 4] = [857, 152, 650, 362];
 
     #[test]
     fn bounds_hold() {
