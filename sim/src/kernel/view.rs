@@ -3,10 +3,10 @@
 use super::core::{Core, Phase};
 use super::process::Life;
 use crate::plan::Plan;
+use crate::schedule::Ready;
 use crate::sqlite::{CommitDurability, WalLocks};
 use crate::sys::disk::{Disk, InodeId, Owner};
 use crate::trace::{ProcessId, TaskId};
-use crate::schedule::Ready;
 
 /// The machine, as an observer sees it.
 pub struct View<'a> {

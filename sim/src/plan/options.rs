@@ -1,11 +1,12 @@
 //! What a person may say about how a plan is drawn. Reading it from a command line is the business of `tools`.
 
 use super::{FaultKind, FaultPlan, StrategyPlan};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// Options of a scenario. What is `None` is drawn from the seed or has the scenario's default.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// How many agents.
     pub workers: Option<u32>,
@@ -24,7 +25,8 @@ pub struct Options {
 }
 
 /// Which faults a plan may hold.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Faults {
     /// The scenario's own choice.
     #[default]
