@@ -5,6 +5,8 @@ use crate::sys::disk::{Disk, InodeId};
 /// A transaction that was committed to a WAL, as it stood when the write lock was released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitDurability {
+    /// Its number among the commits of this boot of its process; the first is 1.
+    pub number: u64,
     /// The WAL file.
     pub wal: InodeId,
     /// Where in it the transaction's first byte is, header included if the transaction wrote it.
@@ -56,6 +58,7 @@ impl WalProgress {
         let wal = InodeId(wal);
         let is_durable = || disk.is_range_durable(wal, start, end - start) && disk.has_durable_name(wal);
         has_commit_frame.then(|| CommitDurability {
+            number: 0,
             wal,
             offset: start,
             len_bytes: end - start,

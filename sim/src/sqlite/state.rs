@@ -88,7 +88,8 @@ impl State {
         if self.commits.len() <= place {
             self.commits.resize(place + 1, None);
         }
-        self.commits[place] = Some(commit);
+        let number = self.commits[place].map_or(0, |last| last.number) + 1;
+        self.commits[place] = Some(CommitDurability { number, ..commit });
     }
 
     /// The last transaction that this boot of a process has committed to a WAL.
