@@ -366,7 +366,7 @@ impl Core {
         }
         let (kind, arguments, data) = (header.kind, header.arguments, call.data(value));
         self.emit(Some(sys), Body::Call { kind, object, arguments, result: numbers, data, took_ns });
-        for inode in self.disk.take_released() {
+        while let Some(inode) = self.disk.next_released() {
             self.wake(WaitKey::File(inode));
         }
     }

@@ -26,6 +26,7 @@
 //! | `commit` | whether what a process committed is durable |
 //! | `random` | the seeding of SQLite's own generator |
 //! | `inspect` | SQLite on a copy of a disk, outside the run |
+//! | `memory` | the C library's allocator, tuned |
 //! | `code` | errors as SQLite's result codes |
 
 #![allow(unsafe_code, reason = "SQLite calls through C function pointers and shares memory by raw pointers")]
@@ -36,6 +37,7 @@ mod commit;
 mod database_lock;
 mod file;
 mod inspect;
+mod memory;
 mod methods;
 mod open;
 mod random;
@@ -57,6 +59,7 @@ pub(crate) use state::State;
 /// # Panics
 /// When SQLite can't be initialised.
 pub(crate) fn begin_run() {
+    memory::keep();
     vfs::register();
     file::next_run();
     random::reset();
