@@ -29,7 +29,10 @@ impl Path {
 
     /// The path of the `ordinal`-th child of this path.
     pub fn child(self, ordinal: u32) -> Path {
-        Path((self.0.rotate_left(23) ^ u64::from(ordinal).wrapping_add(0x5851_F42D)).wrapping_mul(0xD6E8_FEB8_6659_FD93) | 1)
+        Path(
+            (self.0.rotate_left(23) ^ u64::from(ordinal).wrapping_add(0x5851_F42D)).wrapping_mul(0xD6E8_FEB8_6659_FD93)
+                | 1,
+        )
     }
 }
 
@@ -152,11 +155,14 @@ mod tests {
     fn draws_are_pinned_for_every_machine() {
         let mut stream = Seed(42).stream("pinned");
         let drawn: Vec<u64> = (0..4).map(|_| stream.below(1000)).collect();
-        assert_eq!(drawn, PINNED, "the draws of a seed are part of the format: changing them orphans every stored seed");
+        assert_eq!(
+            drawn, PINNED,
+            "the draws of a seed are part of the format: changing them orphans every stored seed"
+        );
     }
 
-    /// The right value, read off once: any platform must give it.
-    const PINNED: [u64; 4] = [0, 0, 0, 0];
+    /// The right values, worked out apart from this code from RFC 8439 (with 8 rounds) and the specification of XXH3.
+    const PINNED: [u64; 4] = [857, 152, 650, 362];
 
     #[test]
     fn bounds_hold() {

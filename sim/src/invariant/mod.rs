@@ -1,10 +1,21 @@
 //! What must hold: the trait, the driver that asks after each step, violations. The model's own invariants are in `scenarios`.
 
 mod driver;
+mod lease_fencing;
+mod lock_exclusion;
+mod lock_reclaimed;
+mod lock_table;
+mod lock_wait;
 mod violation;
+mod waits_for;
 
 pub(crate) use driver::Driver;
+pub use lease_fencing::LeaseFencing;
+pub use lock_exclusion::LockExclusion;
+pub use lock_reclaimed::LockReclaimed;
+pub use lock_wait::LockWaitBounded;
 pub use violation::Violation;
+pub use waits_for::WaitsForAcyclic;
 
 use crate::kernel::View;
 use crate::trace::{Event, Interest};
@@ -40,3 +51,21 @@ pub const GENERIC: &[(&str, &str)] = &[
     ("progress", "the run ends within its budgets of steps and simulated time, and never stands still"),
     ("no-panic", "no program panics"),
 ];
+
+/// The invariants of every scenario whose programs claim locks: (id, what must hold).
+pub const LOCKS: &[(&str, &str)] = &[
+    ("lock-exclusion", "each lock has one live holder, and none at the end"),
+    ("lock-wait-bounded", "a wait for a lock plans no sleep past its deadline"),
+    ("lock-reclaimed", "nobody times out on a lock that only the dead hold"),
+    ("lease-fencing", "no write with an older fencing token takes effect after a newer one's"),
+    ("waits-for-acyclic", "no deadlock: the graph of who waits for whom has no cycle"),
+];
+
+/// Adds the invariants of [`LOCKS`] to a world.
+pub fn watch_locks(world: &mut crate::kernel::World) {
+    world.invariant(LockExclusion::default());
+    world.invariant(LockWaitBounded::default());
+    world.invariant(LockReclaimed::default());
+    world.invariant(LeaseFencing::default());
+    world.invariant(WaitsForAcyclic::default());
+}

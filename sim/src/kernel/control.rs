@@ -368,7 +368,9 @@ impl Core {
         self.phase = Phase::Calm;
         self.injector.stop();
         self.end_ns = self.now_ns.saturating_add(self.plan.calm_ns);
-        self.timers.retain(|(_, timer)| !matches!(timer, Timer::Fault(_) | Timer::Restart(_) | Timer::MachineUp | Timer::Resume(..)));
+        self.timers.retain(|(_, timer)| {
+            !matches!(timer, Timer::Fault(_) | Timer::Restart(_) | Timer::MachineUp | Timer::Resume(..))
+        });
         if !self.strategy_is_replay {
             self.strategy = crate::schedule::strategy(StrategyPlan::Timed, self.seed);
         }

@@ -374,7 +374,10 @@ impl Core {
             }
             if self.ready.is_empty() {
                 let (tasks, keys) = (self.waiting.values().map(Vec::len).sum::<usize>(), self.waiting.len());
-                self.no_progress(format!("nothing can run: {tasks} tasks wait on {keys} queues that nobody will wake"), "stuck");
+                self.no_progress(
+                    format!("nothing can run: {tasks} tasks wait on {keys} queues that nobody will wake"),
+                    "stuck",
+                );
                 continue;
             }
             if self.step >= self.plan.steps_max {
@@ -384,7 +387,10 @@ impl Core {
             if self.now_ns > self.end_ns {
                 let left = self.unfinished;
                 let calm_ns = self.plan.calm_ns;
-                self.no_progress(format!("{left} processes have not finished {calm_ns} ns into the calm phase"), "time");
+                self.no_progress(
+                    format!("{left} processes have not finished {calm_ns} ns into the calm phase"),
+                    "time",
+                );
                 continue;
             }
             return Action::Poll(self.pick());

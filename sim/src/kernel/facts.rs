@@ -56,8 +56,13 @@ impl Core {
     /// The live process that has a PID: one of the plan, or a bystander.
     pub(crate) fn process_info(&self, pid: u32) -> Option<ProcessInfo> {
         let since_boot = |at_ns: u64| at_ns.saturating_sub(self.machine_started_ns);
-        let planned = self.processes.iter().find(|process| process.is_live() && process.pid == pid).map(|process| process.started_ns);
-        let is_there = |(of, from_ns, until_ns): &&(u32, u64, u64)| *of == pid && (*from_ns..*until_ns).contains(&self.now_ns);
+        let planned = self
+            .processes
+            .iter()
+            .find(|process| process.is_live() && process.pid == pid)
+            .map(|process| process.started_ns);
+        let is_there =
+            |(of, from_ns, until_ns): &&(u32, u64, u64)| *of == pid && (*from_ns..*until_ns).contains(&self.now_ns);
         let bystander = || self.bystanders.iter().find(is_there).map(|(_, from_ns, _)| *from_ns);
         planned.or_else(bystander).map(|at_ns| ProcessInfo { started_ns: since_boot(at_ns) })
     }

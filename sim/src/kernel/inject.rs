@@ -100,9 +100,9 @@ impl Injector {
             let kind = plan.kind.name();
             let process = match &plan.process {
                 None => None,
-                Some(name) => {
-                    Some(resolve(name).ok_or_else(|| format!("fault {} ({kind}): no process is named `{name}`", plan.id))?)
-                }
+                Some(name) => Some(
+                    resolve(name).ok_or_else(|| format!("fault {} ({kind}): no process is named `{name}`", plan.id))?,
+                ),
             };
             let of_machine = matches!(plan.kind, FaultKind::MachineCrash | FaultKind::ClockJump);
             let by_call = !matches!(plan.when, Trigger::AtNs(_));
@@ -207,7 +207,9 @@ impl Core {
             (FaultKind::FailedSync, _) => Verdict::Storage(Injected::SyncFails),
             (FaultKind::LyingSync, _) => Verdict::Storage(Injected::SyncLies),
             (FaultKind::Delay, _) => Verdict::Later(fault.plan.for_ns),
-            (FaultKind::TornWrite, _) => Verdict::Inside(Injected::Torn, Control::Crash(fault.plan.id, fault.plan.for_ns)),
+            (FaultKind::TornWrite, _) => {
+                Verdict::Inside(Injected::Torn, Control::Crash(fault.plan.id, fault.plan.for_ns))
+            }
             (FaultKind::Pause | FaultKind::Terminate | FaultKind::ClockJump, Some(control)) => Verdict::After(control),
             (_, Some(control)) => {
                 let before_claim = matches!(

@@ -84,7 +84,9 @@ pub fn run(scenario: &(dyn Scenario + Sync), plan: &Plan, settings: Settings) ->
     // std's HashMap is seeded once a thread, and madsim seeds it on a fresh one only.
     let thread = std::thread::Builder::new().name("run".into()).stack_size(STACK_BYTES);
     std::thread::scope(|scope| {
-        let run = thread.spawn_scoped(scope, || run_here(scenario, plan, settings)).map_err(|error| RunError(error.to_string()))?;
+        let run = thread
+            .spawn_scoped(scope, || run_here(scenario, plan, settings))
+            .map_err(|error| RunError(error.to_string()))?;
         run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
@@ -159,11 +161,14 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
             }
         })
         .collect();
-    let named: BTreeMap<&str, u32> = processes.iter().zip(0..).map(|(process, id)| (process.name.as_str(), id)).collect();
-    let injector = Injector::new(&plan.faults, processes.len(), |name| named.get(name).copied().map(ProcessId)).map_err(RunError)?;
+    let named: BTreeMap<&str, u32> =
+        processes.iter().zip(0..).map(|(process, id)| (process.name.as_str(), id)).collect();
+    let injector = Injector::new(&plan.faults, processes.len(), |name| named.get(name).copied().map(ProcessId))
+        .map_err(RunError)?;
     let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
     let strategy_is_replay = settings.replay.is_some();
-    let listener = settings.listener.map(|mut listener| -> Listener { Box::new(move |event, view| listener(event, view)) });
+    let listener =
+        settings.listener.map(|mut listener| -> Listener { Box::new(move |event, view| listener(event, view)) });
     Ok(Core {
         seed,
         plan: Rc::new(plan.clone()),
@@ -172,7 +177,10 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
         calls: 0,
         phase: if world.has_preparation { Phase::Setup } else { Phase::Chaos },
         end_ns: u64::MAX,
-        disk: Disk::new(plan.persistence, DiskOptions { capacity_bytes: plan.disk_capacity_bytes, ..DiskOptions::default() }),
+        disk: Disk::new(
+            plan.persistence,
+            DiskOptions { capacity_bytes: plan.disk_capacity_bytes, ..DiskOptions::default() },
+        ),
         unfinished: processes.len(),
         processes,
         owners: 0,
@@ -215,7 +223,9 @@ impl Core {
         let violation = match task.map(|task| self.tasks[task.0 as usize].call.process) {
             Some(id) => {
                 let process = &self.processes[id.0 as usize];
-                Violation::new("no-panic", format!("{} panicked: {message}", process.name)).object("process").role(process.role)
+                Violation::new("no-panic", format!("{} panicked: {message}", process.name))
+                    .object("process")
+                    .role(process.role)
             }
             None => Violation::new("no-panic", format!("outside every program: {message}")).object("harness"),
         };

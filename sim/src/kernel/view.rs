@@ -3,9 +3,9 @@
 use super::core::{Core, Phase};
 use super::process::Life;
 use crate::plan::Plan;
+use crate::schedule::Ready;
 use crate::sys::disk::{Disk, Owner};
 use crate::trace::{ProcessId, TaskId};
-use crate::schedule::Ready;
 
 /// The machine, as an observer sees it.
 pub struct View<'a> {

@@ -109,7 +109,11 @@ impl Plan {
 
     /// A whole-number setting, or `default` where the plan has none.
     pub fn setting_u64(&self, key: &str, default: u64) -> u64 {
-        self.settings.get(key).and_then(toml::Value::as_integer).and_then(|value| u64::try_from(value).ok()).unwrap_or(default)
+        self.settings
+            .get(key)
+            .and_then(toml::Value::as_integer)
+            .and_then(|value| u64::try_from(value).ok())
+            .unwrap_or(default)
     }
 
     /// A text setting.

@@ -71,9 +71,12 @@ impl Strategy for Replay {
         self.step += 1;
         let last = self.last.and_then(|last| ready.iter().position(|call| (call.process, call.ordinal) == last));
         let mut choice = default_choice(ready, last);
-        if let Some(&expected) = self.decisions.departures.get(self.next_departure).filter(|decision| decision.step == self.step) {
+        if let Some(&expected) =
+            self.decisions.departures.get(self.next_departure).filter(|decision| decision.step == self.step)
+        {
             self.next_departure += 1;
-            let same_task = |call: &Ready| call.process == expected.process && call.ordinal == u32::from(expected.ordinal);
+            let same_task =
+                |call: &Ready| call.process == expected.process && call.ordinal == u32::from(expected.ordinal);
             let exact = ready.iter().position(|call| same_task(call) && call.kind == expected.kind);
             if exact.is_none() && self.drift.is_none() {
                 let found = ready.iter().map(|call| (call.process, call.ordinal, call.kind)).collect();

@@ -14,8 +14,11 @@ impl Strategy for RoundRobin {
         let key = |call: &Ready| (call.process, call.ordinal);
         let after = |call: &&(usize, &Ready)| Some(key(call.1)) > self.last;
         let all = || ready.iter().enumerate();
-        let (index, chosen) =
-            all().filter(|call| after(&call)).min_by_key(|call| key(call.1)).or_else(|| all().min_by_key(|call| key(call.1))).unwrap_or((0, &ready[0]));
+        let (index, chosen) = all()
+            .filter(|call| after(&call))
+            .min_by_key(|call| key(call.1))
+            .or_else(|| all().min_by_key(|call| key(call.1)))
+            .unwrap_or((0, &ready[0]));
         self.last = Some(key(chosen));
         index
     }

@@ -12,13 +12,9 @@ use std::cell::Cell;
 pub(crate) const CREATED_EXCLUSIVELY: u64 = 1 << 4;
 
 fn flag_bits(flags: OpenFlags) -> u64 {
-    u64::from(flags.read)
-        | u64::from(flags.write) << 1
-        | u64::from(flags.create) << 2
-        | u64::from(flags.truncate) << 3
-        | u64::from(flags.create && flags.exclusive) * CREATED_EXCLUSIVELY
-        | u64::from(flags.append) << 5
-        | u64::from(flags.directory) << 6
+    let OpenFlags { read, write, create, exclusive, truncate, append, directory } = flags;
+    let bits = [read, write, create, truncate, create && exclusive, append, directory];
+    bits.iter().rev().fold(0, |all, bit| all << 1 | u64::from(*bit))
 }
 
 pub(crate) struct Open<'a> {

@@ -78,6 +78,12 @@ impl Sys {
         self.kernel.with(|core| core.wall_ns(self.identity.process))
     }
 
+    /// Simulated time since the start of the run, in nanoseconds. For a scenario's own programs, that follow a plan; a program under test has no such
+    /// clock: it survives crashes and skew.
+    pub fn simulated_ns(&self) -> u64 {
+        self.kernel.with(|core| core.now_ns)
+    }
+
     /// This process's entropy. Its draws depend on the seed, the process and its operation, on nothing that another process does.
     pub fn entropy(&self) -> Entropy<'_> {
         Entropy { sys: self }

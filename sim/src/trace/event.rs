@@ -281,4 +281,5 @@ impl Interest {
     }
 }
 
-const _: () = assert!(CallKind::ALL.len() <= Interest::FIRST_BODY as usize, "call kinds have outgrown the interest mask");
+const _: () =
+    assert!(CallKind::ALL.len() <= Interest::FIRST_BODY as usize, "call kinds have outgrown the interest mask");

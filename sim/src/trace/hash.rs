@@ -81,7 +81,16 @@ impl TraceHasher {
             Body::ClockJumped(by_ns) => (13, *by_ns as u64, 0, &[]),
             Body::CalmBegan => (14, 0, 0, &[]),
         };
-        self.head([event.time_ns, who, u64::from(event.boot), u64::MAX - tag, first, second, data.len() as u64, event.step]);
+        self.head([
+            event.time_ns,
+            who,
+            u64::from(event.boot),
+            u64::MAX - tag,
+            first,
+            second,
+            data.len() as u64,
+            event.step,
+        ]);
         if !data.is_empty() {
             self.bytes(data);
         }

@@ -67,7 +67,14 @@ fn path_text(kind: super::CallKind, data: &[u8]) -> Option<String> {
     use super::CallKind as Kind;
     let named = matches!(
         kind,
-        Kind::Open | Kind::Rename | Kind::Link | Kind::Unlink | Kind::MakeDirectory | Kind::RemoveDirectory | Kind::ReadDirectory | Kind::Access
+        Kind::Open
+            | Kind::Rename
+            | Kind::Link
+            | Kind::Unlink
+            | Kind::MakeDirectory
+            | Kind::RemoveDirectory
+            | Kind::ReadDirectory
+            | Kind::Access
     ) || (kind == Kind::Stat && !data.is_empty());
     named.then(|| String::from_utf8_lossy(data).replace('\0', " -> "))
 }
@@ -80,7 +87,12 @@ where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
-    fn format_event(&self, _context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &tracing::Event<'_>) -> fmt::Result {
+    fn format_event(
+        &self,
+        _context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &tracing::Event<'_>,
+    ) -> fmt::Result {
         let mut fields = Fields::default();
         event.record(&mut fields);
         if let Some(time_ns) = fields.time_ns {

@@ -129,12 +129,13 @@ impl Disk {
         let is_recorded = inode.may_have_name();
         let file = inode.file_mut()?;
         let present_before = file.visible.present();
-        let extends = offset + count as u64 > file.visible.len();
+        let extends = offset + count as u64 > file.logged_len;
         file.visible.write(offset, bytes);
         let present_gained = file.visible.present() - present_before;
         if is_recorded {
             let is_first = file.log.is_empty();
             file.log.push_write(sequence, offset, bytes, extends);
+            file.logged_len = file.logged_len.max(offset + count as u64);
             if is_first {
                 self.dirty.insert(id);
             }
@@ -156,9 +157,10 @@ impl Disk {
         let inode = self.inode_mut(id)?;
         let is_recorded = inode.may_have_name();
         let file = inode.file_mut()?;
-        if file.visible.len() == len {
+        if file.visible.len() == len && file.logged_len == len {
             return Ok(());
         }
+        file.logged_len = len;
         let present_before = file.visible.present();
         file.visible.set_len(len);
         let present_lost = present_before - file.visible.present();

@@ -144,6 +144,7 @@ impl Disk {
         let Node::File(file) = &old.node else { return };
         let content = content_after(file, fates);
         let settled = FileNode {
+            logged_len: content.len(),
             visible: content.clone(),
             durable: content,
             log: DataLog::default(),

@@ -130,7 +130,9 @@ impl Disk {
     /// ENOENT; EEXIST with `create_exclusive`; EISDIR for writing to a directory; ENOTDIR with `directory` on a file;
     /// EINVAL if neither reading nor writing is asked for, or truncation without writing; EMFILE; those of the path.
     pub fn open(&mut self, owner: Owner, path: &str, flags: OpenFlags) -> Result<Fd, Errno> {
-        if !(flags.read || flags.write) || (flags.truncate && !flags.write) || (flags.directory && flags.create) {
+        let is_for_nothing = !flags.read && !flags.write;
+        let truncates_unwritten = flags.truncate && !flags.write;
+        if is_for_nothing || truncates_unwritten || (flags.directory && flags.create) {
             return Err(Errno::Invalid);
         }
         let fd = self.descriptors.lowest_free(owner, self.options.descriptors_max)?;

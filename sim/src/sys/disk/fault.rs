@@ -103,6 +103,7 @@ impl Disk {
             self.drop_log(inode);
             if let Ok(file) = self.inode_mut(inode).and_then(|inode| inode.file_mut()) {
                 file.is_diverged = true;
+                file.logged_len = file.durable.len();
                 self.diverged.insert(inode);
             }
         }

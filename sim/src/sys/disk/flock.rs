@@ -54,10 +54,13 @@ impl Disk {
         if self.flocks.of(inode).contains(&(description, mode)) {
             return Ok(());
         }
-        if self.flocks.release(inode, description) {
+        let had_lock = self.flocks.release(inode, description);
+        let is_refused = self.flocks.of(inode).iter().any(|(_, held)| held.conflicts_with(mode));
+        // Waiters gain by a lock that is lost or weakened, not by one that became exclusive.
+        if had_lock && (is_refused || mode == LockMode::Shared) {
             self.note_release(inode);
         }
-        if self.flocks.of(inode).iter().any(|(_, held)| held.conflicts_with(mode)) {
+        if is_refused {
             return Err(Errno::WouldBlock);
         }
         self.flocks.held.entry(inode).or_default().push((description, mode));

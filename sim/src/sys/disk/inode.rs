@@ -40,6 +40,8 @@ pub(super) struct FileNode {
     pub(super) durable: Content,
     /// What was done to the file and is not durable, in order.
     pub(super) log: DataLog,
+    /// The length of the durable image with the log applied. The visible length, unless the two diverged.
+    pub(super) logged_len: u64,
     /// True if the visible image is not the durable one with the log applied: after a failed fsync, or when the last
     /// name and descriptor went.
     pub(super) is_diverged: bool,

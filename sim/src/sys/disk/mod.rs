@@ -29,6 +29,8 @@ mod pending;
 mod query;
 mod range_lock;
 mod report;
+#[cfg(test)]
+mod tests;
 mod types;
 
 pub use block::SECTOR_BYTES;

@@ -1,0 +1,164 @@
+//! What the engine tells the outside that it believes: the claims that oracles judge. Locks' claims are `seedstorm_sim`'s own.
+
+use seedstorm_sim::sys::claim::Claim;
+use serde::{Deserialize, Serialize};
+
+macro_rules! claims {
+    ($($kind:literal => $name:ident,)*) => { $(impl Claim for $name { const KIND: &'static str = $kind; })* };
+}
+
+claims! {
+    "operation-begun" => OperationBegun,
+    "committed" => Committed,
+    "snapshot-read" => SnapshotRead,
+    "outcome-unknown" => OutcomeUnknown,
+    "refused" => Refused,
+    "busy-retried" => BusyRetried,
+    "document-saved" => DocumentSaved,
+    "document-loaded" => DocumentLoaded,
+}
+
+/// An operation's identity: who asked for it, and its number among what that agent asked for. The same over retries and restarts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OperationKey {
+    /// The agent's name.
+    pub agent: String,
+    /// The operation's number.
+    pub number: u64,
+}
+
+/// An agent is about to try an operation (again). From here on its effect may appear, even if nothing more is ever claimed of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationBegun {
+    /// Which.
+    pub key: OperationKey,
+    /// `board-write`, `board-read`, `task-claim`, `task-check`, `note`, …
+    pub kind: String,
+}
+
+/// A key of the board as a transaction saw it or left it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BoardVersion {
+    /// The board's key.
+    pub key: String,
+    /// Its version; 0 is absent.
+    pub version: u64,
+}
+
+/// What a committed transaction did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effect {
+    /// It wrote the board.
+    Board {
+        /// The versions that it read.
+        reads: Vec<BoardVersion>,
+        /// The versions that it made.
+        writes: Vec<BoardVersion>,
+    },
+    /// It claimed a task.
+    TaskClaimed {
+        /// The task.
+        task: String,
+        /// The claim's generation: one more at each claim of the task.
+        generation: u64,
+        /// The token that proves the claim.
+        token: u64,
+        /// Whether it took over an expired claim.
+        took_over: bool,
+    },
+    /// It ticked an item of a task's checklist.
+    ItemChecked {
+        /// The task.
+        task: String,
+        /// The item's number.
+        item: u64,
+        /// The claim's generation under which it did.
+        generation: u64,
+    },
+    /// It gave a task back or completed it.
+    TaskLeft {
+        /// The task.
+        task: String,
+        /// The claim's generation that it ended.
+        generation: u64,
+        /// Whether the task is done.
+        is_done: bool,
+    },
+    /// It appended a note.
+    NoteAppended {
+        /// The note's text.
+        text: String,
+    },
+    /// It registered an agent, or changed its status.
+    AgentNoted {
+        /// The status.
+        status: String,
+    },
+}
+
+/// Acknowledged: the operation's transaction is committed, and a crash of any kind will not undo it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Committed {
+    /// Which operation.
+    pub key: OperationKey,
+    /// What it did.
+    pub effect: Effect,
+    /// Whether this acknowledgement was found by looking up an earlier try, not made by a commit just now.
+    pub was_found: bool,
+}
+
+/// A read of several keys of the board in one transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotRead {
+    /// Which operation.
+    pub key: OperationKey,
+    /// What it saw.
+    pub reads: Vec<BoardVersion>,
+}
+
+/// A commit failed in a way that leaves open whether it took effect. The agent will look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutcomeUnknown {
+    /// Which operation.
+    pub key: OperationKey,
+    /// What went wrong.
+    pub why: String,
+}
+
+/// An operation ended without effect, by design: a claim that another won, a task that is not the agent's any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Which operation.
+    pub key: OperationKey,
+    /// Why: `lost-race`, `not-holder`, `no-task`, `disk-full`, `lock-timeout`, …
+    pub why: String,
+}
+
+/// The database was busy, and the transaction is tried again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BusyRetried {
+    /// Which operation.
+    pub key: OperationKey,
+    /// The attempt that failed; the first is 1.
+    pub attempt: u32,
+}
+
+/// A document was replaced, durably.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentSaved {
+    /// Its path.
+    pub path: String,
+    /// Its revision: one more at each save under the document's lock.
+    pub revision: u64,
+}
+
+/// A document was loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentLoaded {
+    /// Its path.
+    pub path: String,
+    /// Its revision; `None` when it is absent.
+    pub revision: Option<u64>,
+    /// Where a corrupt one was moved to; `None` when it was whole or absent.
+    pub quarantined: Option<String>,
+}

@@ -1,0 +1,117 @@
+//! Draws a plan's faults, in the manner of swarm testing (Groce et al. 2012): each seed draws which kinds are on, and how often.
+
+use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, Position, Trigger};
+use seedstorm_sim::trace::CallKind;
+use seedstorm_sim::{Draw, Options, Seed, Stream};
+
+/// How likely a kind is on in a seed, and how many of it there are then at most.
+pub struct Menu(pub &'static [(FaultKind, u64, u64)]);
+
+/// `Menu`'s chances are out of so many.
+const CHANCES: u64 = 100;
+
+impl Menu {
+    /// Draws the faults of a seed among processes of these names. Each kind has a stream of its own.
+    pub fn draw(&self, seed: Seed, options: &Options, processes: &[String], chaos_ns: u64, busy_ns: &[u64]) -> Vec<FaultPlan> {
+        let chosen: Vec<(FaultKind, u64, u64)> = match &options.faults {
+            Faults::Exactly(faults) => return faults.clone(),
+            Faults::None => Vec::new(),
+            Faults::Default => self.0.to_vec(),
+            // Kinds that are asked for by name are on in every seed.
+            Faults::Kinds(kinds) => kinds.iter().map(|kind| (*kind, CHANCES, self.most(*kind))).collect(),
+        };
+        let mut faults = Vec::new();
+        for (kind, chance, most) in chosen {
+            let mut stream = seed.stream(&format!("faults/{}", kind.name()));
+            if !stream.chance(chance, CHANCES) {
+                continue;
+            }
+            for number in 0..stream.between(1, most) {
+                // The id keys the fault's own draws: it depends on its kind and number, not on the other faults.
+                let id = kind as u32 * 1000 + number as u32 + 1;
+                faults.push(draw_one(id, kind, &mut stream, processes, chaos_ns, busy_ns));
+            }
+        }
+        faults
+    }
+
+    fn most(&self, kind: FaultKind) -> u64 {
+        self.0.iter().find(|(of, _, _)| *of == kind).map_or(3, |(_, _, most)| *most)
+    }
+}
+
+const MS: u64 = 1_000_000;
+
+fn draw_one(id: u32, kind: FaultKind, stream: &mut Stream, processes: &[String], chaos_ns: u64, busy_ns: &[u64]) -> FaultPlan {
+    let process = stream.pick(processes).cloned();
+    let moment = draw_moment(stream, chaos_ns, busy_ns);
+    let nth = 1 + stream.below(1 << stream.between(1, 8));
+    let position = stream.pick(&POSITIONS).copied().unwrap_or(Position::InTransaction);
+    let by_position = Trigger::While { position, nth: 1 + stream.below(12) };
+    let way = stream.below(3);
+    let lives = |call: CallKind| match way {
+        0 => Trigger::AtNs(moment),
+        1 => Trigger::Call { kind: call, nth },
+        _ => by_position.clone(),
+    };
+    let call = stream.pick(&AIMED).copied().unwrap_or(CallKind::WriteAt);
+    let length_ns = [5 * MS, 50 * MS, 500 * MS, 3_000 * MS][stream.below(4) as usize];
+    let for_ns = 1 + stream.below(length_ns);
+    let fault = FaultPlan { id, kind, process, when: Trigger::AtNs(moment), for_ns: 0, by_ns: 0 };
+    match kind {
+        FaultKind::Kill => FaultPlan { when: lives(call), ..fault },
+        FaultKind::Terminate | FaultKind::Pause => FaultPlan { when: lives(call), for_ns, ..fault },
+        FaultKind::PidReuse => FaultPlan { when: lives(call), for_ns: for_ns + 2_000 * MS, ..fault },
+        FaultKind::MachineCrash => {
+            let (process, when) = if way == 0 { (None, Trigger::AtNs(moment)) } else { (fault.process.clone(), lives(call)) };
+            FaultPlan { process, when, for_ns: 10 * MS + for_ns / 4, ..fault }
+        }
+        FaultKind::Delay => FaultPlan { when: lives(call), for_ns, ..fault },
+        FaultKind::ClockJump => {
+            let magnitude = i64::try_from(for_ns * 4).unwrap_or(i64::MAX);
+            FaultPlan { process: None, by_ns: if stream.chance(1, 2) { -magnitude } else { magnitude }, ..fault }
+        }
+        FaultKind::IoError => {
+            let call = stream.pick(&[CallKind::ReadAt, CallKind::WriteAt, CallKind::Write, CallKind::Read]).copied();
+            FaultPlan { when: storage(stream, moment, call.unwrap_or(CallKind::ReadAt), nth, by_position), ..fault }
+        }
+        FaultKind::NoSpace | FaultKind::ShortWrite | FaultKind::TornWrite => {
+            let call = stream.pick(&[CallKind::WriteAt, CallKind::WriteAt, CallKind::Write]).copied();
+            let for_ns = if kind == FaultKind::TornWrite { 10 * MS + for_ns / 4 } else { 0 };
+            FaultPlan { when: storage(stream, moment, call.unwrap_or(CallKind::WriteAt), nth, by_position), for_ns, ..fault }
+        }
+        FaultKind::FailedSync | FaultKind::LyingSync => {
+            FaultPlan { when: storage(stream, moment, CallKind::Sync, 1 + nth / 4, by_position), ..fault }
+        }
+    }
+}
+
+/// Calls at which lives end: each leaves other work half done.
+const AIMED: [CallKind; 8] = [
+    CallKind::WriteAt,
+    CallKind::Sync,
+    CallKind::SharedLock,
+    CallKind::Rename,
+    CallKind::Write,
+    CallKind::Claim,
+    CallKind::Open,
+    CallKind::Lock,
+];
+
+const POSITIONS: [Position; 4] =
+    [Position::HoldingLock, Position::BetweenTempAndRename, Position::InTransaction, Position::BetweenEffectAndClaim];
+
+fn storage(stream: &mut Stream, moment: u64, kind: CallKind, nth: u64, by_position: Trigger) -> Trigger {
+    match stream.below(3) {
+        0 => Trigger::AtNs(moment),
+        1 => Trigger::Call { kind, nth },
+        _ => by_position,
+    }
+}
+
+/// A moment at which something goes on: soon after one of the busy times, or anywhere.
+fn draw_moment(stream: &mut Stream, chaos_ns: u64, busy_ns: &[u64]) -> u64 {
+    let anywhere = stream.below(chaos_ns);
+    let near = stream.pick(busy_ns).copied().unwrap_or(anywhere) + stream.below(1 << stream.between(10, 28));
+    if stream.chance(1, 4) { anywhere } else { near.min(chaos_ns) }
+}

@@ -1,0 +1,15 @@
+//! What is run: one file for one scenario, its oracles in `oracle`, what scenarios share beside them. The engine under test is in `model`, the harness
+//! in `sim`.
+
+pub mod concurrency_storm;
+pub mod faults;
+pub mod oracle;
+pub mod setting;
+pub mod swarm;
+
+use seedstorm_sim::Scenario;
+
+/// Every scenario, in the order in which `--scenarios all` runs them.
+pub fn all() -> &'static [&'static (dyn Scenario + Sync)] {
+    &[&concurrency_storm::ConcurrencyStorm]
+}

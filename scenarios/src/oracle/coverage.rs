@@ -1,0 +1,103 @@
+//! What must happen sometimes: read off claims and SQLite's own locks, so that a sweep can show that it went where bugs live. It judges nothing.
+
+use seedstorm_model::claims::{BusyRetried, Committed, OutcomeUnknown};
+use seedstorm_sim::View;
+use seedstorm_sim::invariant::{Invariant, Violation};
+use seedstorm_sim::sys::claim::Happened;
+use seedstorm_sim::trace::{Body, CallKind, Event, Interest, ProcessId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// SQLite's shared-memory lock slots (sqlite.org/walformat.html, section 2.3).
+const WRITE: usize = 0;
+const CHECKPOINT: usize = 1;
+const FIRST_READ: usize = 3;
+const SLOTS: usize = 8;
+/// SQLITE_SHM_UNLOCK.
+const UNLOCK: u64 = 1;
+/// Bytes of a WAL's header; no frame is as short.
+const WAL_HEADER_BYTES: u64 = 32;
+
+/// Notes what a storm must reach sometimes.
+#[derive(Default)]
+pub struct Coverage {
+    /// By database: who holds each slot.
+    slots: BTreeMap<u64, [BTreeSet<ProcessId>; SLOTS]>,
+    /// WALs whose header has been written.
+    headed: BTreeSet<u64>,
+}
+
+impl Invariant for Coverage {
+    fn id(&self) -> &'static str {
+        "coverage"
+    }
+
+    fn interest(&self) -> Interest {
+        let calls = Interest::call(CallKind::SharedLock).and(Interest::call(CallKind::WriteAt));
+        Interest::CLAIMS.and(Interest::LIVES).and(calls)
+    }
+
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        match event.body {
+            Body::Call { kind: CallKind::WriteAt, object, arguments: [0, WAL_HEADER_BYTES], result: Ok(_), .. } => {
+                if !self.headed.insert(object) {
+                    view.cover("wal_reset");
+                }
+            }
+            Body::Call { kind: CallKind::SharedLock, object, arguments: [range, flags], result: Ok(_), .. } => {
+                if let Some(process) = event.process {
+                    self.locked(object, process, range, flags, view);
+                }
+            }
+            Body::Claim { .. } => note_claim(event, view),
+            Body::Ended(_) => {
+                let process = event.process;
+                let held = self.slots.values_mut().flatten();
+                held.for_each(|holders| holders.retain(|holder| Some(*holder) != process));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn note_claim(event: &Event<'_>, view: &View<'_>) {
+    if event.claim::<BusyRetried>().is_some() {
+        view.cover("busy_retried");
+    } else if event.claim::<OutcomeUnknown>().is_some() {
+        view.cover("ambiguous_commit");
+    } else if let Some(Committed { was_found, .. }) = event.claim() {
+        if was_found {
+            view.cover("outcome_found_later");
+        }
+        view.count("transactions", 1);
+    } else if let Some(Happened { what }) = event.claim()
+        && let Some(name) = KNOWN.iter().find(|known| **known == what)
+    {
+        view.cover(name);
+    }
+}
+
+/// Names that the engine itself may report.
+const KNOWN: [&str; 6] = ["lock_reclaimed", "lease_taken_over", "quarantined", "disk_full_handled", "reopened", "fair_turn_waited"];
+
+impl Coverage {
+    fn locked(&mut self, database: u64, process: ProcessId, range: u64, flags: u64, view: &View<'_>) {
+        let slots = self.slots.entry(database).or_default();
+        let first = (range >> 8) as usize;
+        for slot in first..(first + (range & 0xFF) as usize).min(SLOTS) {
+            if flags & UNLOCK == 0 {
+                slots[slot].insert(process);
+            } else {
+                slots[slot].remove(&process);
+            }
+        }
+        let another = |slot: usize| slots[slot].iter().any(|holder| *holder != process);
+        let locks = |slot: usize| flags & UNLOCK == 0 && first == slot;
+        if locks(WRITE) && another(CHECKPOINT) || locks(CHECKPOINT) && another(WRITE) {
+            view.cover("checkpoint_beside_writer");
+        }
+        if first == WRITE && flags & UNLOCK != 0 && (FIRST_READ..SLOTS).any(another) {
+            view.cover("reader_held_snapshot");
+        }
+    }
+}

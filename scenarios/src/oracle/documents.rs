@@ -1,0 +1,127 @@
+//! `documents-kept` and `files-whole`: replaced files lose no acknowledged revision, and are never empty or torn.
+
+use super::paths::DOCUMENTS;
+use seedstorm_model::claims::{DocumentLoaded, DocumentSaved};
+use seedstorm_model::file;
+use seedstorm_sim::View;
+use seedstorm_sim::invariant::{Invariant, Violation};
+use seedstorm_sim::sys::disk::Disk;
+use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
+use std::collections::BTreeMap;
+
+/// No two saves make the same revision of a document, and no acknowledged revision is lost.
+#[derive(Default)]
+pub struct DocumentsKept {
+    /// By path: the highest acknowledged revision.
+    saved: BTreeMap<String, u64>,
+    /// Who made a revision.
+    writers: BTreeMap<(String, u64), String>,
+}
+
+impl Invariant for DocumentsKept {
+    fn id(&self) -> &'static str {
+        "documents-kept"
+    }
+
+    fn interest(&self) -> Interest {
+        Interest::CLAIMS.and(Interest::LIVES)
+    }
+
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        if let Some(DocumentSaved { path, revision }) = event.claim() {
+            let name = event.process.map_or("?", |process| view.process(process).name).to_owned();
+            if let Some(other) = self.writers.insert((path.clone(), revision), name.clone()) {
+                let message = format!("lost update: {other} and {name} both saved revision {revision} of {path}");
+                return Err(self.violation(message, "lost-update"));
+            }
+            let highest = self.saved.entry(path).or_default();
+            *highest = revision.max(*highest);
+        }
+        if let Some(DocumentLoaded { path, revision: None, quarantined: None }) = event.claim()
+            && let Some(saved) = self.saved.get(&path)
+        {
+            let message = format!("{path} was loaded as absent after revision {saved} had been saved");
+            return Err(self.violation(message, "lost"));
+        }
+        match event.body {
+            Body::MachineCrashed => self.compare(view.disk()),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        self.compare(view.disk())
+    }
+}
+
+impl DocumentsKept {
+    fn violation(&self, message: String, loss: &'static str) -> Violation {
+        Violation::new(self.id(), message).object("document").role("agent").loss(loss)
+    }
+
+    fn compare(&self, disk: &Disk) -> Result<(), Violation> {
+        for (path, saved) in &self.saved {
+            let found = disk.visible_read(path).and_then(|bytes| file::revision_of(&bytes));
+            if found.is_none_or(|found| found < *saved) {
+                let found = found.map_or_else(|| "no whole document".to_owned(), |found| format!("revision {found}"));
+                return Err(self.violation(format!("{path}: revision {saved} was acknowledged, and the disk has {found}"), "lost"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Files that are replaced atomically are whole at each moment: never empty, never torn.
+#[derive(Default)]
+pub struct FilesWhole;
+
+impl Invariant for FilesWhole {
+    fn id(&self) -> &'static str {
+        "files-whole"
+    }
+
+    fn interest(&self) -> Interest {
+        Interest::call(CallKind::Rename).and(Interest::LIVES)
+    }
+
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        match event.body {
+            Body::Call { kind: CallKind::Rename, result: Ok(_), data, .. } => {
+                let to = data.rsplit(|byte| *byte == 0).next().and_then(|path| std::str::from_utf8(path).ok());
+                match to.filter(|path| is_document(path)) {
+                    Some(path) => self.judge(path, view.disk()),
+                    None => Ok(()),
+                }
+            }
+            Body::MachineCrashed => self.judge_all(view.disk()),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        let empty = view.disk().files().filter(|(path, _, len_bytes)| is_document(path) && *len_bytes == 0).count();
+        view.count("zero_byte_files", empty as u64);
+        self.judge_all(view.disk())
+    }
+}
+
+fn is_document(path: &str) -> bool {
+    path.strip_prefix(DOCUMENTS).is_some_and(|name| !name.contains(".tmp.") && !name.contains(".corrupt."))
+}
+
+impl FilesWhole {
+    fn judge_all(&self, disk: &Disk) -> Result<(), Violation> {
+        let documents: Vec<String> = disk.files().map(|(path, _, _)| path).filter(|path| is_document(path)).collect();
+        documents.iter().try_for_each(|path| self.judge(path, disk))
+    }
+
+    fn judge(&self, path: &str, disk: &Disk) -> Result<(), Violation> {
+        let bytes = disk.visible_read(path).unwrap_or_default();
+        if file::revision_of(&bytes).is_some() {
+            return Ok(());
+        }
+        let loss = if bytes.is_empty() { "empty" } else { "torn" };
+        let message = format!("{path} is {loss}: {} bytes that are no whole document", bytes.len());
+        Err(Violation::new(self.id(), message).object("document").role("agent").loss(loss))
+    }
+}

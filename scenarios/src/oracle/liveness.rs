@@ -1,0 +1,53 @@
+//! `calm-completes`: safety first, then liveness. Once the faults have stopped, each kind of operation completes at least once.
+
+use seedstorm_model::claims::{Committed, DocumentSaved, OperationBegun, SnapshotRead};
+use seedstorm_sim::View;
+use seedstorm_sim::invariant::{Invariant, Violation};
+use seedstorm_sim::trace::{Event, Interest, ProcessId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// In the calm phase, at least one operation of each planned kind completes.
+#[derive(Default)]
+pub struct CalmCompletes {
+    /// What each process is at.
+    current: BTreeMap<ProcessId, String>,
+    completed: BTreeSet<String>,
+}
+
+impl Invariant for CalmCompletes {
+    fn id(&self) -> &'static str {
+        "calm-completes"
+    }
+
+    fn interest(&self) -> Interest {
+        Interest::CLAIMS
+    }
+
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        let Some(process) = event.process else { return Ok(()) };
+        if let Some(OperationBegun { kind, .. }) = event.claim() {
+            self.current.insert(process, kind);
+            return Ok(());
+        }
+        let completed = event.claim::<Committed>().is_some() || event.claim::<SnapshotRead>().is_some() || event.claim::<DocumentSaved>().is_some();
+        if completed
+            && view.is_calm()
+            && let Some(kind) = self.current.get(&process)
+        {
+            self.completed.insert(kind.clone());
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        let planned = view.plan().operations.iter().filter(|operation| operation.not_before_ns >= view.plan().chaos_ns);
+        let missing = planned.map(|operation| &operation.kind).find(|kind| !self.completed.contains(*kind));
+        match missing {
+            None => Ok(()),
+            Some(kind) => {
+                let message = format!("no `{kind}` completed in the calm phase");
+                Err(Violation::new(self.id(), message).object("operation").role("agent").loss("never-completes"))
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Where the swarm keeps its things, as the oracles look for them.
+
+/// The database.
+pub const DATABASE: &str = "/swarm/state.db";
+/// Documents that are replaced atomically, with the slash.
+pub const DOCUMENTS: &str = "/swarm/documents/";
+/// Lock files, with the slash.
+pub const LOCKS: &str = "/swarm/.locks/";

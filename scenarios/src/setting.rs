@@ -1,0 +1,91 @@
+//! Settings of a scenario: each has a name, what is allowed, and its own random stream, so that fixing one shifts no other.
+
+use seedstorm_sim::plan::OptionsError;
+use seedstorm_sim::{Draw, Options, Seed};
+use std::collections::BTreeMap;
+use toml::Value;
+
+/// One setting.
+pub struct Setting {
+    /// Its key in plans and on the command line.
+    pub key: &'static str,
+    /// What it means, with its unit.
+    pub about: &'static str,
+    /// What it can be and what is drawn.
+    pub range: Range,
+}
+
+/// What a setting can be.
+pub enum Range {
+    /// A whole number: the least and the greatest that may be given, and the values that are drawn.
+    Number(u64, u64, &'static [u64]),
+    /// One of these words; drawn evenly.
+    Word(&'static [&'static str]),
+}
+
+impl Setting {
+    fn draw(&self, seed: Seed) -> Value {
+        let mut stream = seed.stream(&format!("setting/{}", self.key));
+        match &self.range {
+            Range::Number(_, _, drawn) => number(drawn[stream.below(drawn.len() as u64) as usize]),
+            Range::Word(words) => Value::String(words[stream.below(words.len() as u64) as usize].to_owned()),
+        }
+    }
+
+    /// What may be given, in words.
+    pub fn allowed(&self) -> String {
+        match &self.range {
+            Range::Number(least, greatest, _) => format!("a whole number from {least} to {greatest}"),
+            Range::Word(words) => words.join(", "),
+        }
+    }
+
+    fn parse(&self, text: &str) -> Option<Value> {
+        match &self.range {
+            Range::Number(least, greatest, _) => {
+                text.parse().ok().filter(|given| (least..=greatest).contains(&given)).map(number)
+            }
+            Range::Word(words) => words.contains(&text).then(|| Value::String(text.to_owned())),
+        }
+    }
+}
+
+fn number(value: u64) -> Value {
+    Value::Integer(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+/// Draws every setting, then puts in what was asked for.
+///
+/// # Errors
+/// A key that doesn't exist, or a value that isn't allowed.
+pub fn settle(settings: &[Setting], seed: Seed, options: &Options) -> Result<BTreeMap<String, Value>, OptionsError> {
+    let mut settled: BTreeMap<String, Value> = settings.iter().map(|setting| (setting.key.to_owned(), setting.draw(seed))).collect();
+    let named = [("lock", &options.lock), ("backoff", &options.backoff)];
+    let named = named.into_iter().filter_map(|(key, given)| given.as_ref().map(|given| (format!("--{key}"), key, given)));
+    let set = options.set.iter().map(|(key, given)| (format!("--set {key}"), key.as_str(), given));
+    for (option, key, given) in named.chain(set) {
+        if key == MUTANT {
+            settled.insert(MUTANT.to_owned(), mutant(option, given)?);
+            continue;
+        }
+        let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
+            let keys: Vec<&str> = settings.iter().map(|setting| setting.key).chain([MUTANT]).collect();
+            return Err(OptionsError { option: "--set".into(), value: key.to_owned(), allowed: keys.join(", ") });
+        };
+        let value = setting.parse(given).ok_or_else(|| OptionsError { option, value: given.clone(), allowed: setting.allowed() })?;
+        settled.insert(key.to_owned(), value);
+    }
+    Ok(settled)
+}
+
+/// The key of a planted bug. It is never drawn.
+pub const MUTANT: &str = "mutant";
+
+fn mutant(option: String, given: &str) -> Result<Value, OptionsError> {
+    let names = || seedstorm_model::mutant::CATALOGUE.iter().map(|mutant| mutant.name);
+    if names().any(|name| name == given) {
+        return Ok(Value::String(given.to_owned()));
+    }
+    let allowed: Vec<&str> = names().collect();
+    Err(OptionsError { option, value: given.to_owned(), allowed: allowed.join(", ") })
+}

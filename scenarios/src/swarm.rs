@@ -1,0 +1,150 @@
+//! A swarm of agents that carry out a plan's operations: the processes that scenarios share. The agents themselves are in `model`.
+
+use seedstorm_model::agent::{self, Agent, AgentError, Done, Work, WorkKind};
+use seedstorm_model::config::Config;
+use seedstorm_sim::plan::Operation;
+use seedstorm_sim::{Errno, Exit, Plan, Sys, World};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use toml::Value;
+
+/// Items of each task's checklist.
+pub const ITEMS: u64 = 3;
+
+/// The name of a key of the board.
+pub fn board_key(index: u64) -> String {
+    format!("key-{index}")
+}
+
+/// The name of a task that agents compete for.
+pub fn task(index: u64) -> String {
+    format!("task-{index}")
+}
+
+/// The name of the task that one agent alone works on in the calm phase.
+pub fn calm_task(agent: u32) -> String {
+    format!("calm-{agent}")
+}
+
+/// The name of a document.
+pub fn document(index: u64) -> String {
+    format!("document-{index}")
+}
+
+/// The exit code of an agent that was asked to end: 128 and SIGTERM, as shells count.
+pub const TERMINATED: u8 = 128 + 15;
+
+/// Adds the preparation and an agent for each process that the plan's settings name.
+pub fn populate(plan: &Plan, world: &mut World) {
+    let config = Rc::new(config(plan));
+    let workers = plan.setting_u64("workers", 1) as u32;
+    let names = Names {
+        keys: (0..plan.setting_u64("board_keys", 1)).map(board_key).collect(),
+        tasks: (0..plan.setting_u64("tasks", 1)).map(task).chain((0..workers).map(calm_task)).collect(),
+    };
+    let (names, prepared) = (Rc::new(names), config.clone());
+    world.prepare(move |sys| {
+        let (config, names) = (prepared.clone(), names.clone());
+        async move {
+            match agent::prepare(&sys, &config, &names.keys, &names.tasks, ITEMS).await {
+                Ok(()) => Exit::success(),
+                Err(error) => exit(&error),
+            }
+        }
+    });
+    let mut operations: BTreeMap<&str, Vec<Operation>> = BTreeMap::new();
+    for operation in &plan.operations {
+        operations.entry(&operation.process).or_default().push(operation.clone());
+    }
+    for index in 0..workers {
+        let mine = operations.remove(format!("agent-{index}").as_str()).unwrap_or_default();
+        let script = Rc::new(Script { operations: mine, next: RefCell::new(0) });
+        let config = config.clone();
+        world.process("agent", index, move |sys| run(sys, config.clone(), script.clone()));
+    }
+}
+
+struct Names {
+    keys: Vec<String>,
+    tasks: Vec<String>,
+}
+
+/// What an agent is to do, and how far it has got. It outlives the agent's deaths, as a person at a terminal would: an operation that was not
+/// answered is asked for again.
+struct Script {
+    operations: Vec<Operation>,
+    next: RefCell<usize>,
+}
+
+async fn run(sys: Sys, config: Rc<Config>, script: Rc<Script>) -> Exit {
+    match carry_out(&sys, &config, &script).await {
+        Ok(()) => Exit::success(),
+        Err(End::Terminated) => Exit { code: TERMINATED, why: "asked to end".into() },
+        Err(End::Failed(error)) => exit(&error),
+    }
+}
+
+enum End {
+    Terminated,
+    Failed(AgentError),
+}
+
+impl From<AgentError> for End {
+    fn from(error: AgentError) -> Self {
+        End::Failed(error)
+    }
+}
+
+async fn carry_out(sys: &Sys, config: &Config, script: &Script) -> Result<(), End> {
+    let mut agent = agent::wake(sys, config).await?;
+    loop {
+        let next = *script.next.borrow();
+        let Some(operation) = script.operations.get(next) else { break };
+        if sys.is_terminating() {
+            agent.stop(sys).await?;
+            return Err(End::Terminated);
+        }
+        sys.begin_operation(operation.id);
+        if let Err(Errno::Interrupted) = until_due(sys, operation).await {
+            continue;
+        }
+        match agent.work(sys, &work(operation)).await? {
+            // A later try has the same key: it finds out what became of this one.
+            Done::Unanswered => {}
+            Done::Acknowledged | Done::Refused => *script.next.borrow_mut() += 1,
+        }
+    }
+    agent.stop(sys).await?;
+    Ok(())
+}
+
+async fn until_due(sys: &Sys, operation: &Operation) -> Result<(), Errno> {
+    let wait_ns = operation.not_before_ns.saturating_sub(sys.simulated_ns()) + operation.think_ns;
+    if wait_ns > 0 { sys.sleep(wait_ns).await } else { Ok(()) }
+}
+
+fn work(operation: &Operation) -> Work {
+    let text = |key: &str| operation.arguments.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let number = |key: &str| operation.arguments.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
+    let names = |key: &str| -> Vec<String> {
+        let names = operation.arguments.get(key).and_then(Value::as_array).into_iter().flatten();
+        names.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let bytes = number("bytes") as usize;
+    let kind = match operation.kind.as_str() {
+        "board-write" => WorkKind::BoardWrite { keys: names("keys"), bytes },
+        "board-read" => WorkKind::BoardRead { keys: names("keys") },
+        "task-claim" => WorkKind::TaskClaim { task: text("task") },
+        "task-check" => WorkKind::TaskCheck { task: text("task"), item: number("item") },
+        "task-leave" => WorkKind::TaskLeave { task: text("task") },
+        "document" => WorkKind::Document { name: text("name"), bytes },
+        "checkpoint" => WorkKind::Checkpoint,
+        _ => WorkKind::Note { bytes },
+    };
+    Work { number: operation.id, kind }
+}
+
+fn exit(error: &AgentError) -> Exit {
+    Exit { code: error.exit_code(), why: error.to_string() }
+}

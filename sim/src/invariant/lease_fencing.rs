@@ -1,0 +1,49 @@
+//! `lease-fencing`: no write with an older token takes effect after a newer one's.
+
+use super::{Invariant, Violation};
+use crate::kernel::View;
+use crate::sys::claim::FencedWrite;
+use crate::trace::{Event, Interest};
+use std::collections::BTreeMap;
+
+/// In each resource's own order of writes, fencing tokens never fall (Kleppmann 2016, "How to do distributed locking").
+#[derive(Default)]
+pub struct LeaseFencing {
+    /// By resource and sequence: the token.
+    writes: BTreeMap<String, BTreeMap<u64, u64>>,
+}
+
+/// Writes kept for each resource: a claim may come late, but not by more writes than there can be writers between effect and claim.
+const KEPT_MAX: usize = 1024;
+
+impl Invariant for LeaseFencing {
+    fn id(&self) -> &'static str {
+        "lease-fencing"
+    }
+
+    fn interest(&self) -> Interest {
+        Interest::CLAIMS
+    }
+
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        let Some(FencedWrite { resource, token, sequence }) = event.claim() else { return Ok(()) };
+        let role = event.process.map_or("-", |process| view.process(process).role);
+        let writes = self.writes.entry(resource.clone()).or_default();
+        let before = writes.range(..sequence).next_back().filter(|(_, before)| **before > token);
+        let after = writes.range(sequence + 1..).next().filter(|(_, after)| **after < token);
+        let wrong = match (before, after) {
+            (Some((at, newer)), _) => Some((*at, *newer, sequence, token)),
+            (None, Some((at, older))) => Some((sequence, token, *at, *older)),
+            (None, None) => None,
+        };
+        writes.insert(sequence, token);
+        if writes.len() > KEPT_MAX {
+            writes.pop_first();
+        }
+        let Some((first, newer, second, older)) = wrong else { return Ok(()) };
+        let message = format!(
+            "`{resource}` took write {second} with token {older} after write {first} with token {newer}: a lease that had passed to another"
+        );
+        Err(Violation::new(self.id(), message).object("lease").role(role).loss("stale-write"))
+    }
+}

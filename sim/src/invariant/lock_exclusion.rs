@@ -1,0 +1,58 @@
+//! `lock-exclusion`: each lock has one live holder. Not for leases: a paused holder may be overtaken there, see `lease_fencing`.
+
+use super::lock_table::{Change, LockTable, names};
+use super::{Invariant, Violation};
+use crate::kernel::View;
+use crate::sys::claim::Exclusion;
+use crate::trace::{Event, Interest};
+
+/// Each lock has one live holder. Also measures how long acquisitions take, and notes contention and handled timeouts.
+#[derive(Default)]
+pub struct LockExclusion {
+    table: LockTable,
+}
+
+impl Invariant for LockExclusion {
+    fn id(&self) -> &'static str {
+        "lock-exclusion"
+    }
+
+    fn interest(&self) -> Interest {
+        LockTable::INTEREST
+    }
+
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        match self.table.observe(event) {
+            Change::Waiting(process) => {
+                let lock = &self.table.waits[&process].lock;
+                if self.table.holds.contains_key(lock) {
+                    view.cover("lock_contended");
+                }
+                Ok(())
+            }
+            Change::TimedOut { .. } => {
+                view.cover("lock_timeout_handled");
+                Ok(())
+            }
+            Change::Acquired { by, lock, beside, waited_ns } => {
+                if let Some(waited_ns) = waited_ns {
+                    view.latency("lock_acquire_ns", waited_ns);
+                }
+                let exclusive: Vec<_> = beside.into_iter().filter(|hold| hold.exclusion == Exclusion::Holder).collect();
+                if exclusive.is_empty() {
+                    return Ok(());
+                }
+                let (name, role) = (view.process(by).name, view.process(by).role);
+                let message = format!("{name} acquired lock `{lock}` while it is held by {}", names(view, &exclusive));
+                Err(Violation::new(self.id(), message).object("lock").role(role).loss("two-holders"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        let Some((lock, holds)) = self.table.holds.first_key_value() else { return Ok(()) };
+        let message = format!("lock `{lock}` is still held at the end, by {}", names(view, holds));
+        Err(Violation::new(self.id(), message).object("lock").loss("held-at-end"))
+    }
+}
