@@ -4,7 +4,7 @@ use super::lock_table::{Change, LockTable, names};
 use super::{Invariant, Violation};
 use crate::kernel::View;
 use crate::sys::claim::Exclusion;
-use crate::trace::{Event, Interest};
+use crate::trace::{Body, Ended, Event, Interest, ProcessId};
 
 /// Each lock has one live holder. Also measures how long acquisitions take, and notes contention and handled timeouts.
 #[derive(Default)]
@@ -22,6 +22,9 @@ impl Invariant for LockExclusion {
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        if let (Body::Ended(Ended::Exited { code: 0, .. }), Some(process)) = (&event.body, event.process) {
+            self.judge_exit(process, view)?;
+        }
         match self.table.observe(event) {
             Change::Waiting(process) => {
                 let lock = &self.table.waits[&process].lock;
@@ -49,10 +52,15 @@ impl Invariant for LockExclusion {
             _ => Ok(()),
         }
     }
+}
 
-    fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
-        let Some((lock, holds)) = self.table.holds.first_key_value() else { return Ok(()) };
-        let message = format!("lock `{lock}` is still held at the end, by {}", names(view, holds));
-        Err(Violation::new(self.id(), message).object("lock").loss("held-at-end"))
+impl LockExclusion {
+    /// A program that ends well has given its locks back. (The death of its process would free a flock, but not a record on disk.)
+    fn judge_exit(&self, process: ProcessId, view: &View<'_>) -> Result<(), Violation> {
+        let held = self.table.holds.iter().find(|(_, holds)| holds.iter().any(|hold| hold.process == process));
+        let Some((lock, _)) = held else { return Ok(()) };
+        let process = view.process(process);
+        let message = format!("{} ended well and had not released lock `{lock}`", process.name);
+        Err(Violation::new(self.id(), message).object("lock").role(process.role).loss("held-at-exit"))
     }
 }

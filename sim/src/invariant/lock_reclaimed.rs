@@ -34,7 +34,11 @@ impl Invariant for LockReclaimed {
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         match event.body {
-            Body::Paused | Body::Resumed | Body::MachineStarted | Body::CalmBegan | Body::Fault { kind: FaultKind::Delay, .. } => {
+            Body::Paused
+            | Body::Resumed
+            | Body::MachineStarted
+            | Body::CalmBegan
+            | Body::Fault { kind: FaultKind::Delay, .. } => {
                 self.unsettled_until_ns = event.time_ns;
             }
             _ => {}
@@ -51,7 +55,12 @@ impl Invariant for LockReclaimed {
         let somebody_is_paused = view.processes().any(|process| process.is_paused);
         let was_held = self.last_held_ns.get(&wait.lock).is_none_or(|at_ns| *at_ns >= wait.since_ns);
         let is_exclusive = self.exclusive.get(&wait.lock).copied().unwrap_or(false);
-        if !view.is_timed() || somebody_is_paused || self.unsettled_until_ns >= wait.since_ns || was_held || !is_exclusive {
+        if !view.is_timed()
+            || somebody_is_paused
+            || self.unsettled_until_ns >= wait.since_ns
+            || was_held
+            || !is_exclusive
+        {
             return Ok(());
         }
         let process = view.process(by);

@@ -25,9 +25,17 @@ pub(super) struct Wait {
 pub(super) enum Change {
     Waiting(ProcessId),
     /// Acquired; the holders besides it, and how long it waited.
-    Acquired { by: ProcessId, lock: String, beside: Vec<Hold>, waited_ns: Option<u64> },
+    Acquired {
+        by: ProcessId,
+        lock: String,
+        beside: Vec<Hold>,
+        waited_ns: Option<u64>,
+    },
     Released,
-    TimedOut { by: ProcessId, wait: Option<Wait> },
+    TimedOut {
+        by: ProcessId,
+        wait: Option<Wait>,
+    },
     Ended(ProcessId),
     /// Nothing.
     None,

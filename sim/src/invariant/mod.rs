@@ -54,7 +54,7 @@ pub const GENERIC: &[(&str, &str)] = &[
 
 /// The invariants of every scenario whose programs claim locks: (id, what must hold).
 pub const LOCKS: &[(&str, &str)] = &[
-    ("lock-exclusion", "each lock has one live holder, and none at the end"),
+    ("lock-exclusion", "each lock has one live holder, and nobody ends well while holding one"),
     ("lock-wait-bounded", "a wait for a lock plans no sleep past its deadline"),
     ("lock-reclaimed", "nobody times out on a lock that only the dead hold"),
     ("lease-fencing", "no write with an older fencing token takes effect after a newer one's"),

@@ -23,7 +23,8 @@ impl Violation {
     /// A violation of `invariant`; the driver adds step and time.
     pub fn new(invariant: &str, message: impl Into<String>) -> Violation {
         let (message, parts) = (message.into(), ["-"; 3]);
-        let violation = Violation { invariant: invariant.into(), step: 0, time_ns: 0, message, fingerprint: String::new(), parts };
+        let violation =
+            Violation { invariant: invariant.into(), step: 0, time_ns: 0, message, fingerprint: String::new(), parts };
         violation.with_parts(parts)
     }
 

@@ -58,10 +58,13 @@ impl WaitsForAcyclic {
             }
         }
         if !self.blocked.is_empty() {
-            let owners: BTreeMap<Owner, ProcessId> = view.processes().map(|process| (process.owner, process.id)).collect();
+            let owners: BTreeMap<Owner, ProcessId> =
+                view.processes().map(|process| (process.owner, process.id)).collect();
             for (waiter, (kind, inode)) in &self.blocked {
                 let holders: Vec<Owner> = match kind {
-                    CallKind::Lock => view.disk().flock_holders(*inode).into_iter().map(|holder| holder.owner).collect(),
+                    CallKind::Lock => {
+                        view.disk().flock_holders(*inode).into_iter().map(|holder| holder.owner).collect()
+                    }
                     _ => view.disk().range_locks(*inode).iter().map(|lock| lock.owner).collect(),
                 };
                 for holder in holders.iter().filter_map(|owner| owners.get(owner)).filter(|holder| *holder != waiter) {
@@ -73,7 +76,8 @@ impl WaitsForAcyclic {
         let mut message = String::from("deadlock: ");
         for (waiter, holder) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {
             let lock = graph.edge_weight(*waiter, *holder).copied().unwrap_or("?");
-            message += &format!("{} waits for `{lock}`, held by {}; ", view.process(*waiter).name, view.process(*holder).name);
+            message +=
+                &format!("{} waits for `{lock}`, held by {}; ", view.process(*waiter).name, view.process(*holder).name);
         }
         let message = message.trim_end_matches("; ");
         Err(Violation::new(self.id(), message).object("lock").role(view.process(newest).role).loss("deadlock"))

@@ -127,7 +127,9 @@ impl Call for Write<'_> {
         let (disk, owner, fd) = (&mut core.disk, caller.owner, self.fd);
         let bytes = match injected {
             // A short write takes in at least one byte, and never all of more than one (write(2)).
-            Some(Injected::Short { bits }) if self.bytes.len() > 1 => &self.bytes[..1 + (bits % (self.bytes.len() as u64 - 1)) as usize],
+            Some(Injected::Short { bits }) if self.bytes.len() > 1 => {
+                &self.bytes[..1 + (bits % (self.bytes.len() as u64 - 1)) as usize]
+            }
             _ => self.bytes,
         };
         let written = match self.offset {

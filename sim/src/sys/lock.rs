@@ -1,9 +1,9 @@
 //! File locks: flock(2), and POSIX byte ranges (fcntl(2)). Their release rules are the disk's.
 
+use super::Result;
 use super::call::{Call, Caller, Effect, Header};
 use super::disk::{Fd, InodeId, LockMode};
 use super::file::File;
-use super::Result;
 use crate::errno::Errno;
 use crate::kernel::{Core, Injected, WaitKey};
 use crate::trace::CallKind;

@@ -2,8 +2,8 @@
 
 pub(crate) mod call;
 pub mod claim;
-pub mod disk;
 pub(crate) mod directory;
+pub mod disk;
 pub(crate) mod file;
 pub(crate) mod lock;
 mod process;

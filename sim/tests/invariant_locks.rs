@@ -1,0 +1,265 @@
+//! The invariants of locks, each seen to fire on a small world that breaks it, and to stay silent on the same world put right.
+
+use seedstorm_sim::invariant::watch_locks;
+use seedstorm_sim::kernel::RestartPolicy;
+use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
+use seedstorm_sim::sys::claim::{Exclusion, FencedWrite, LockAcquired, LockReleased, LockTimedOut, LockWaiting};
+use seedstorm_sim::sys::disk::Persistence;
+use seedstorm_sim::sys::{LockMode, OpenFlags};
+use seedstorm_sim::{Errno, Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, World, run};
+use std::future::Future;
+
+/// A scenario of two processes, each an async function of `Sys` and its index.
+struct Pair<P>(P);
+
+impl<P, F> Scenario for Pair<P>
+where
+    P: Fn(Sys, u32) -> F + Copy + 'static,
+    F: Future<Output = Result<(), Errno>> + 'static,
+{
+    fn name(&self) -> &'static str {
+        "pair"
+    }
+
+    fn about(&self) -> &'static str {
+        "two processes"
+    }
+
+    fn plan(&self, seed: Seed, _options: &Options) -> Result<Plan, OptionsError> {
+        Ok(Plan {
+            format: PLAN_FORMAT,
+            scenario: self.name().into(),
+            seed,
+            strategy: StrategyPlan::Timed,
+            persistence: Persistence::Strict,
+            latency: "flat".into(),
+            chaos_ns: 1_000_000_000,
+            calm_ns: 1_000_000_000,
+            steps_max: 10_000,
+            disk_capacity_bytes: None,
+            clock_skew_ns: Default::default(),
+            settings: Default::default(),
+            faults: Vec::new(),
+            operations: Vec::new(),
+        })
+    }
+
+    fn populate(&self, _plan: &Plan, world: &mut World) {
+        let program = self.0;
+        for index in 0..2 {
+            world.process_with("agent", index, RestartPolicy::Never, move |sys| async move {
+                match program(sys, index).await {
+                    Ok(()) => Exit::success(),
+                    Err(error) => Exit::failure(error.to_string()),
+                }
+            });
+        }
+        watch_locks(world);
+    }
+
+    fn coverage(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn invariants(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+}
+
+fn outcome<P, F>(program: P) -> Outcome
+where
+    P: Fn(Sys, u32) -> F + Copy + Sync + 'static,
+    F: Future<Output = Result<(), Errno>> + 'static,
+{
+    outcome_with(Vec::new(), program)
+}
+
+fn outcome_with<P, F>(faults: Vec<FaultPlan>, program: P) -> Outcome
+where
+    P: Fn(Sys, u32) -> F + Copy + Sync + 'static,
+    F: Future<Output = Result<(), Errno>> + 'static,
+{
+    let pair = Pair(program);
+    let plan = Plan { faults, ..pair.plan(Seed(1), &Options::default()).expect("a plan") };
+    run(&pair, &plan, Settings::default()).expect("the plan runs")
+}
+
+/// The id and message of the one violation.
+fn violation(outcome: &Outcome) -> (&str, &str) {
+    match outcome.violations.as_slice() {
+        [violation] => (&violation.invariant, &violation.message),
+        other => panic!("not one violation: {other:?}"),
+    }
+}
+
+async fn acquired(sys: &Sys, lock: &str, exclusion: Exclusion) {
+    sys.claim(&LockAcquired { lock: lock.into(), exclusion, token: 0 }).await;
+}
+
+async fn waiting(sys: &Sys, lock: &str, within_ns: u64) {
+    sys.claim(&LockWaiting { lock: lock.into(), within_ns }).await;
+}
+
+async fn released(sys: &Sys, lock: &str) {
+    sys.claim(&LockReleased { lock: lock.into() }).await;
+}
+
+#[test]
+fn two_holders_break_exclusion() {
+    let broken = outcome(|sys, _| async move {
+        acquired(&sys, "board", Exclusion::Holder).await;
+        sys.sleep(1_000_000).await?;
+        released(&sys, "board").await;
+        Ok(())
+    });
+    let (invariant, message) = violation(&broken);
+    assert_eq!(invariant, "lock-exclusion");
+    assert!(message.contains("agent-0") && message.contains("agent-1") && message.contains("`board`"), "{message}");
+}
+
+#[test]
+fn holders_in_turn_keep_exclusion() {
+    let sound = outcome(|sys, _| async move {
+        let file = sys.open("/lock", OpenFlags::READ_WRITE.create()).await?;
+        file.lock(LockMode::Exclusive).await?;
+        acquired(&sys, "board", Exclusion::Holder).await;
+        sys.sleep(1_000_000).await?;
+        released(&sys, "board").await;
+        file.unlock().await
+    });
+    assert!(sound.passed(), "{:?}", sound.violations);
+}
+
+#[test]
+fn a_program_that_ends_well_with_a_lock_is_found() {
+    let broken = outcome(|sys, index| async move {
+        if index == 0 {
+            acquired(&sys, "board", Exclusion::Holder).await;
+        }
+        Ok(())
+    });
+    assert_eq!(violation(&broken).0, "lock-exclusion");
+}
+
+#[test]
+fn a_deadlock_over_named_locks_is_found_and_printed_whole() {
+    let broken = outcome(|sys, index| async move {
+        let (first, second) = if index == 0 { ("a", "b") } else { ("b", "a") };
+        acquired(&sys, first, Exclusion::Holder).await;
+        sys.sleep(1_000_000).await?;
+        waiting(&sys, second, 1_000_000_000).await;
+        sys.sleep(1_000_000).await
+    });
+    let (invariant, message) = violation(&broken);
+    assert_eq!(invariant, "waits-for-acyclic");
+    for part in ["agent-0 waits for `b`, held by agent-1", "agent-1 waits for `a`, held by agent-0"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn a_deadlock_over_files_is_found_without_any_claim() {
+    let broken = outcome(|sys, index| async move {
+        let (first, second) = if index == 0 { ("/a", "/b") } else { ("/b", "/a") };
+        let first = sys.open(first, OpenFlags::READ_WRITE.create()).await?;
+        let second = sys.open(second, OpenFlags::READ_WRITE.create()).await?;
+        first.lock(LockMode::Exclusive).await?;
+        sys.sleep(1_000_000).await?;
+        second.lock(LockMode::Exclusive).await
+    });
+    assert_eq!(violation(&broken).0, "waits-for-acyclic");
+}
+
+#[test]
+fn waiting_in_one_order_is_no_deadlock() {
+    let sound = outcome(|sys, _| async move {
+        let first = sys.open("/a", OpenFlags::READ_WRITE.create()).await?;
+        let second = sys.open("/b", OpenFlags::READ_WRITE.create()).await?;
+        first.lock(LockMode::Exclusive).await?;
+        sys.sleep(1_000_000).await?;
+        second.lock(LockMode::Exclusive).await
+    });
+    assert!(sound.passed(), "{:?}", sound.violations);
+}
+
+async fn sleep_while_waiting(sys: Sys, for_ns: u64) -> Result<(), Errno> {
+    waiting(&sys, "board", 10_000_000).await;
+    sys.sleep(for_ns).await?;
+    sys.claim(&LockTimedOut { lock: "board".into(), holder: "agent-7".into() }).await;
+    Ok(())
+}
+
+#[test]
+fn a_sleep_past_the_deadline_is_found() {
+    let broken = outcome(move |sys, _| async move { sleep_while_waiting(sys, 25_000_000).await });
+    assert_eq!(violation(&broken).0, "lock-wait-bounded");
+    let sound = outcome(move |sys, _| async move { sleep_while_waiting(sys, 9_000_000).await });
+    assert!(sound.passed(), "{:?}", sound.violations);
+}
+
+#[test]
+fn a_timeout_on_a_dead_holder_is_found() {
+    let kill = FaultPlan {
+        id: 1,
+        kind: FaultKind::Kill,
+        process: Some("agent-0".into()),
+        when: Trigger::AtNs(10_000_000),
+        for_ns: 0,
+        by_ns: 0,
+    };
+    let broken = outcome_with(vec![kill], |sys, index| async move {
+        if index == 0 {
+            acquired(&sys, "board", Exclusion::Holder).await;
+            // Killed by the plan meanwhile: the lock is nobody's from then on.
+            return sys.sleep(500_000_000).await;
+        }
+        sys.sleep(20_000_000).await?;
+        waiting(&sys, "board", 10_000_000).await;
+        sys.sleep(9_000_000).await?;
+        sys.claim(&LockTimedOut { lock: "board".into(), holder: "agent-0".into() }).await;
+        Ok(())
+    });
+    assert_eq!(violation(&broken).0, "lock-reclaimed");
+}
+
+#[test]
+fn a_timeout_on_a_live_holder_is_none_of_its_business() {
+    let sound = outcome(|sys, index| async move {
+        if index == 0 {
+            acquired(&sys, "board", Exclusion::Holder).await;
+            sys.sleep(80_000_000).await?;
+            released(&sys, "board").await;
+            return Ok(());
+        }
+        sys.sleep(20_000_000).await?;
+        waiting(&sys, "board", 10_000_000).await;
+        sys.sleep(9_000_000).await?;
+        sys.claim(&LockTimedOut { lock: "board".into(), holder: "agent-0".into() }).await;
+        Ok(())
+    });
+    assert!(sound.passed(), "{:?}", sound.violations);
+}
+
+#[test]
+fn a_stale_write_breaks_fencing_whatever_the_order_of_the_claims() {
+    for (first, second) in [((1, 8), (2, 7)), ((2, 7), (1, 8))] {
+        let broken = outcome(move |sys, index| async move {
+            if index == 0 {
+                for (sequence, token) in [first, second] {
+                    sys.claim(&FencedWrite { resource: "document".into(), token, sequence }).await;
+                }
+            }
+            Ok(())
+        });
+        assert_eq!(violation(&broken).0, "lease-fencing");
+    }
+    let sound = outcome(|sys, index| async move {
+        if index == 0 {
+            for (sequence, token) in [(2, 8), (1, 7), (3, 8)] {
+                sys.claim(&FencedWrite { resource: "document".into(), token, sequence }).await;
+            }
+        }
+        Ok(())
+    });
+    assert!(sound.passed(), "{:?}", sound.violations);
+}
