@@ -17,6 +17,12 @@ pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     bincode::serde::encode_to_vec(value, bincode::config::standard()).expect("plain data always encodes")
 }
 
+/// Encodes a value at the end of `bytes`, as [`encode`] does.
+pub fn encode_into<T: Serialize>(bytes: &mut Vec<u8>, value: &T) {
+    let encoded = bincode::serde::encode_into_std_write(value, bytes, bincode::config::standard());
+    encoded.expect("plain data always encodes, and memory takes it");
+}
+
 /// Decodes a value that fills the bytes.
 ///
 /// # Errors

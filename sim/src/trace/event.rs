@@ -145,8 +145,8 @@ pub enum Ended {
     Crashed,
 }
 
-/// One event. It borrows: an observer copies what it wants to keep.
-#[derive(Clone, Debug)]
+/// One event. It borrows: an observer copies what it wants to keep, as a [`super::Record`].
+#[derive(Clone, Debug, Serialize)]
 pub struct Event<'a> {
     /// The number of the step that made it; the first step is 1.
     pub step: u64,
@@ -163,7 +163,7 @@ pub struct Event<'a> {
 }
 
 /// What happened. Closed: a new kind of event is a change of the trace format.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub enum Body<'a> {
     /// A system call took effect.
     Call {
@@ -176,6 +176,7 @@ pub enum Body<'a> {
         /// What it returned.
         result: Result<u64, Errno>,
         /// Bytes read or written, or the path or paths (separated by a NUL) that it named.
+        #[serde(serialize_with = "super::record::bytes::serialize")]
         data: &'a [u8],
         /// How long it took, from its announcement, in simulated nanoseconds.
         took_ns: u64,
@@ -190,8 +191,9 @@ pub enum Body<'a> {
     /// A program said what it believes. Decode with [`Event::claim`].
     Claim {
         /// The claim's kind.
-        kind: &'static str,
+        kind: &'a str,
         /// Its encoded body.
+        #[serde(serialize_with = "super::record::bytes::serialize")]
         bytes: &'a [u8],
     },
     /// A planned fault fired.

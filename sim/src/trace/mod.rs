@@ -1,9 +1,13 @@
-//! What happened: events, their running hash, decisions. Files of traces are in `file`, their codec in `codec`.
+//! What happened: events, their running hash, records, files of traces and where two of them part. Decisions are in `schedule`.
 
 pub mod codec;
+pub mod drift;
 mod event;
+pub mod file;
 mod hash;
 pub mod layer;
+mod record;
 
 pub use event::{Body, CallKind, Ended, Event, Interest, ProcessId, TaskId};
 pub use hash::{TraceHash, TraceHasher};
+pub use record::{Record, RecordBody};
