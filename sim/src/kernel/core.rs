@@ -81,7 +81,7 @@ pub(crate) struct Core {
     pub(super) traced: bool,
     pub(super) observations: RefCell<Observations>,
     pub(super) violations: Vec<Violation>,
-    pub(crate) memory: crate::sqlite::SharedMemory,
+    pub(crate) sqlite: crate::sqlite::State,
 }
 
 /// A handle on the kernel: what `Sys` and the executor share.
@@ -91,13 +91,15 @@ pub(crate) struct Kernel(Rc<Shared>);
 struct Shared {
     core: RefCell<Core>,
     granted: Cell<TaskId>,
+    /// The task whose program is being polled.
+    polled: Cell<TaskId>,
 }
 
 const NO_TASK: TaskId = TaskId(u32::MAX);
 
 impl Kernel {
     pub(super) fn new(core: Core) -> Kernel {
-        Kernel(Rc::new(Shared { core: RefCell::new(core), granted: Cell::new(NO_TASK) }))
+        Kernel(Rc::new(Shared { core: RefCell::new(core), granted: Cell::new(NO_TASK), polled: Cell::new(NO_TASK) }))
     }
 
     /// Looks at or changes the machine. Never held across a poll.
@@ -108,6 +110,24 @@ impl Kernel {
 
     pub(super) fn grant(&self, task: TaskId) {
         self.0.granted.set(task);
+    }
+
+    #[inline]
+    pub(super) fn poll_begins(&self, task: TaskId) {
+        self.0.polled.set(task);
+    }
+
+    /// The poll is over, by its return or by a panic. Gives the task that was polled.
+    #[inline]
+    pub(super) fn poll_ends(&self) -> Option<TaskId> {
+        let task = self.0.polled.replace(NO_TASK);
+        (task != NO_TASK).then_some(task)
+    }
+
+    /// The task whose program runs now. None between steps, and while the futures of a dead process are dropped.
+    pub(crate) fn polled(&self) -> Option<Identity> {
+        let task = self.0.polled.get();
+        if task == NO_TASK { None } else { self.with(|core| core.identity_of(task)) }
     }
 
     /// Whether the call that this task announced has been picked.
@@ -123,6 +143,10 @@ impl Kernel {
     }
 
     pub(crate) fn withdraw(&self, sys: &Identity) {
+        if self.is_granted(sys) {
+            // Else the task's next call would take effect before it is picked.
+            self.0.granted.set(NO_TASK);
+        }
         self.with(|core| {
             if core.is_current(sys) {
                 core.withdraw(sys.task);
@@ -161,6 +185,19 @@ impl Core {
     pub(crate) fn is_current(&self, sys: &Identity) -> bool {
         let process = &self.processes[sys.process.0 as usize];
         process.is_live() && process.owner == sys.owner && self.tasks[sys.task.0 as usize].generation == sys.generation
+    }
+
+    /// Whether `sys`'s task has no outstanding call. A dead process has none.
+    pub(crate) fn is_idle(&self, sys: &Identity) -> bool {
+        !self.is_current(sys) || self.tasks[sys.task.0 as usize].state == TaskState::Running
+    }
+
+    fn identity_of(&self, task: TaskId) -> Option<Identity> {
+        let slot = &self.tasks[task.0 as usize];
+        let Ready { process, ordinal, .. } = slot.call;
+        let Process { owner, boot, .. } = self.processes[process.0 as usize];
+        let identity = Identity { task, generation: slot.generation, process, ordinal, owner, boot };
+        self.is_current(&identity).then_some(identity)
     }
 
     #[inline]
@@ -345,6 +382,14 @@ impl Core {
     /// Says that a limit was reached. The generic invariant `progress` has no other source.
     fn no_progress(&mut self, message: String, loss: &'static str) {
         let violation = Violation::new("progress", message).object("run").loss(loss);
+        self.violations.push(violation.at(self.step, self.now_ns));
+    }
+
+    /// Says that a dead process's code doesn't end: the generic invariant `leaves-when-dead`.
+    pub(crate) fn does_not_leave(&mut self, process: ProcessId, calls: u32) {
+        let Process { name, role, .. } = &self.processes[process.0 as usize];
+        let message = format!("{name} went on for {calls} calls after each had told it that it is dead");
+        let violation = Violation::new("leaves-when-dead", message).object("process").role(role).loss("endless");
         self.violations.push(violation.at(self.step, self.now_ns));
     }
 

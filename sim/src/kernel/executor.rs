@@ -41,15 +41,13 @@ pub(super) struct Executor {
     clock: TimeHandle,
     /// Simulated time as madsim's clock shows it.
     clock_ns: u64,
-    /// The task being polled: whose fault a panic is.
-    pub(super) polling: Option<TaskId>,
 }
 
 impl Executor {
     pub(super) fn new(kernel: Kernel) -> Executor {
         let clock = TimeHandle::current();
         let woken = Arc::default();
-        Executor { kernel, programs: Vec::new(), wakers: Vec::new(), woken, clock, clock_ns: 0, polling: None }
+        Executor { kernel, programs: Vec::new(), wakers: Vec::new(), woken, clock, clock_ns: 0 }
     }
 
     /// Runs until the end: all work done, or a violation.
@@ -83,9 +81,9 @@ impl Executor {
         }
         let slot = task.0 as usize;
         let Some(program) = self.programs[slot].as_mut() else { return };
-        self.polling = Some(task);
+        self.kernel.poll_begins(task);
         let poll = program.as_mut().poll(&mut Context::from_waker(&self.wakers[slot]));
-        self.polling = None;
+        self.kernel.poll_ends();
         if let Poll::Ready(exit) = poll {
             self.programs[slot] = None;
             self.ended(task, exit);

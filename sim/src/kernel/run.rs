@@ -101,6 +101,7 @@ fn run_in_task(scenario: &dyn Scenario, plan: &Plan, settings: Settings) -> Resu
     let mut world = World::default();
     scenario.populate(plan, &mut world);
     let kernel = Kernel::new(core(plan, world, settings)?);
+    let _installed = crate::sqlite::serve(&kernel);
     let mut executor = Executor::new(kernel.clone());
     kernel.with(|core| match core.phase {
         Phase::Setup => core.controls.push_back(super::Control::Boot(ProcessId(0))),
@@ -108,8 +109,8 @@ fn run_in_task(scenario: &dyn Scenario, plan: &Plan, settings: Settings) -> Resu
     });
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| executor.run())) {
         let message = panic_text(&*panic);
-        let polling = executor.polling;
-        kernel.with(|core| core.panicked(polling, message));
+        let polled = kernel.poll_ends();
+        kernel.with(|core| core.panicked(polled, message));
     }
     executor.shut_down();
     drop(executor);
@@ -158,6 +159,7 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
                 locks_claimed: 0,
                 latency: seed.stream_of("latency", path, 0),
                 entropy: None,
+                sqlite_entropy: None,
             }
         })
         .collect();
@@ -214,7 +216,7 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
         traced: crate::trace::layer::is_wanted(),
         observations: RefCell::new(Observations::default()),
         violations: Vec::new(),
-        memory: crate::sqlite::SharedMemory::default(),
+        sqlite: crate::sqlite::State::default(),
     })
 }
 

@@ -6,11 +6,13 @@ pub(crate) mod directory;
 pub mod disk;
 pub(crate) mod file;
 pub(crate) mod lock;
-mod process;
+pub(crate) mod os;
+pub(crate) mod process;
 pub(crate) mod time;
 
 pub use disk::{LockMode, OpenFlags, Stat};
 pub use file::File;
+pub use os::{OsEntropy, OsFile};
 pub use process::{ProcessInfo, TaskHandle};
 
 use crate::errno::Errno;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::image::Disk;
+use super::image::{Disk, ROOT};
 use super::inode::{FileNode, Node};
 use super::types::{Fd, InodeId, OpenFlags, Owner};
 use crate::errno::Errno;
@@ -157,6 +157,19 @@ impl Disk {
         let id = self.descriptors.add(Description { inode, owner, flags, cursor: 0, references: 1 });
         self.descriptors.set(owner, fd, id);
         self.enforce_dirty_limit();
+        Ok(fd)
+    }
+
+    /// Opens a file without a name for reading and writing (open(2), O_TMPFILE): it is gone when it is closed, and no crash keeps it.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub fn open_unnamed(&mut self, owner: Owner) -> Result<Fd, Errno> {
+        let fd = self.descriptors.lowest_free(owner, self.options.descriptors_max)?;
+        let inode = self.add_inode(Node::File(FileNode::default()), ROOT);
+        let flags = OpenFlags::READ_WRITE;
+        let id = self.descriptors.add(Description { inode, owner, flags, cursor: 0, references: 1 });
+        self.descriptors.set(owner, fd, id);
         Ok(fd)
     }
 

@@ -85,11 +85,28 @@ fn eviction_keeps_what_was_written_after_the_failure() -> Result<(), Errno> {
         disk.fsync_failed(ALICE, fd);
         disk.pwrite(ALICE, fd, 4, b"kept")?;
         assert_eq!(disk.visible_read("/a"), Some(b"..lokept".to_vec()));
+        disk.pwrite(ALICE, fd, 0, b"::")?;
+        let crashed = over_crashes(&disk, |image| image.visible_read("/a"));
+        assert!(crashed.contains(&Some(b"::\0\0kept".to_vec())), "{persistence:?}: {crashed:?}");
         disk.fsync(ALICE, fd)?;
         disk.evict(inode);
-        assert_eq!(disk.visible_read("/a"), Some(b"..\0\0kept".to_vec()), "{persistence:?}");
+        assert_eq!(disk.visible_read("/a"), Some(b"::\0\0kept".to_vec()), "{persistence:?}");
         assert_eq!(disk.durable_read("/a"), disk.visible_read("/a"));
     }
+    Ok(())
+}
+
+#[test]
+fn eviction_shows_what_is_pending_on_top_of_what_is_durable() -> Result<(), Errno> {
+    let mut disk = disk(Persistence::Posix);
+    let fd = durable_file(&mut disk, "/a", b"....")?;
+    let inode = disk.inode_of_fd(ALICE, fd)?;
+    disk.pwrite(ALICE, fd, 0, b"xx")?;
+    disk.fsync_failed(ALICE, fd);
+    disk.pwrite(ALICE, fd, 3, b"yy")?;
+    disk.evict(inode);
+    assert_eq!(disk.visible_read("/a"), Some(b"...yy".to_vec()));
+    assert_eq!(disk.pending_count(), 1);
     Ok(())
 }
 
