@@ -47,8 +47,13 @@ impl<W: Write> Human<W> {
             let sign = if *skew_ns < 0 { "-" } else { "+" };
             row(&format!("clock skew of {name}"), &format!("{sign}{}", words(skew_ns.unsigned_abs())))?;
         }
-        for (key, value) in &plan.settings {
-            row(key, &value.to_string())?;
+        // Scenarios may draw the profiles as settings: those are shown already.
+        let shown = ["latency", "persistence"];
+        for (key, value) in plan.settings.iter().filter(|(key, _)| !shown.contains(&key.as_str())) {
+            match value.as_str() {
+                Some(text) => row(key, text)?,
+                None => row(key, &value.to_string())?,
+            }
         }
         row("faults planned", &kinds(plan.faults.iter().map(|fault| fault.kind.name())))?;
         row("operations planned", &kinds(plan.operations.iter().map(|operation| operation.kind.as_str())))
