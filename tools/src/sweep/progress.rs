@@ -1,6 +1,7 @@
 //! The progress bar on stderr: on a terminal only, plain when NO_COLOR asks for it. Results are told by sinks.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::time::Duration;
 
 /// How far a sweep is.
@@ -12,12 +13,16 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr());
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let filled = if plain { "{bar:32}" } else { "{bar:32.green}" };
-        let template = format!("{filled} {{pos}}/{{len}}  {{per_sec}}  {{msg}}  {{eta}} left");
+        let template = format!("{filled} {{pos}}/{{len}}  {{rate}}  {{msg}}  {{eta}} left");
         // The template is fixed: it is right or the sweep goes without a style.
         if let Ok(style) = ProgressStyle::with_template(&template) {
-            bar.set_style(style.progress_chars("=> "));
+            let rate = |state: &ProgressState, text: &mut dyn Write| {
+                // The bar takes what it is given; there is nobody to tell of an error.
+                let _ = write!(text, "{:.0} seeds/s", state.per_sec());
+            };
+            bar.set_style(style.with_key("rate", rate).progress_chars("=> "));
         }
-        bar.set_message("0 failures");
+        bar.set_message("failures 0");
         if !bar.is_hidden() {
             bar.enable_steady_tick(Duration::from_millis(250));
         }
@@ -28,7 +33,7 @@ impl Progress {
     pub(crate) fn at(&self, ended: u64, failed: u64) {
         self.0.set_position(ended);
         if failed > 0 {
-            self.0.set_message(format!("{failed} failures"));
+            self.0.set_message(format!("failures {failed}"));
         }
     }
 
