@@ -28,6 +28,7 @@
 //! | `inspect` | SQLite on a copy of a disk, outside the run |
 //! | `memory` | the C library's allocator, tuned |
 //! | `code` | errors as SQLite's result codes |
+//! | `version` | which SQLite this is |
 
 #![allow(unsafe_code, reason = "SQLite calls through C function pointers and shares memory by raw pointers")]
 
@@ -44,11 +45,13 @@ mod random;
 mod shared_lock;
 mod shared_memory;
 mod state;
+mod version;
 mod vfs;
 
 pub use commit::CommitDurability;
 pub use inspect::inspect;
 pub use shared_lock::WalLocks;
+pub use version::{compile_options, source_id};
 
 pub(crate) use file::{program_key, serve};
 pub(crate) use random::{enters, forget_seed};
