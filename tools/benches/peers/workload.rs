@@ -4,10 +4,10 @@ use rusqlite::{Connection, OpenFlags, params};
 use std::time::Duration;
 
 /// Where the database is.
-pub const PATH: &str = "/bench.db";
+pub(crate) const PATH: &str = "/bench.db";
 
 /// Opens a connection as the engine does.
-pub fn open() -> rusqlite::Result<Connection> {
+pub(crate) fn open() -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(PATH, flags)?;
     connection.busy_timeout(Duration::from_secs(5))?;
@@ -18,7 +18,7 @@ pub fn open() -> rusqlite::Result<Connection> {
 }
 
 /// Makes the schema.
-pub fn prepare() -> rusqlite::Result<()> {
+pub(crate) fn prepare() -> rusqlite::Result<()> {
     let connection = open()?;
     connection.execute_batch(
         "PRAGMA journal_mode=WAL;
@@ -33,7 +33,7 @@ pub fn prepare() -> rusqlite::Result<()> {
 }
 
 /// One agent's transactions; gives how many were committed.
-pub fn agent(agent: u64, transactions: u64) -> rusqlite::Result<u64> {
+pub(crate) fn agent(agent: u64, transactions: u64) -> rusqlite::Result<u64> {
     let connection = open()?;
     let mut committed = 0;
     for number in 0..transactions {
