@@ -16,6 +16,7 @@ claims! {
     "busy-retried" => BusyRetried,
     "document-saved" => DocumentSaved,
     "document-loaded" => DocumentLoaded,
+    "checkpointed" => Checkpointed,
 }
 
 /// An operation's identity: who asked for it, and its number among what that agent asked for. The same over retries and restarts.
@@ -161,4 +162,17 @@ pub struct DocumentLoaded {
     pub revision: Option<u64>,
     /// Where a corrupt one was moved to; `None` when it was whole or absent.
     pub quarantined: Option<String>,
+}
+
+/// A checkpoint has run, as far as it could.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpointed {
+    /// Which operation.
+    pub key: OperationKey,
+    /// Whether readers or writers kept it from finishing.
+    pub was_busy: bool,
+    /// Frames in the WAL.
+    pub wal_frames: u64,
+    /// Frames of them that are in the database by now.
+    pub moved_frames: u64,
 }

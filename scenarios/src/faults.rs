@@ -45,7 +45,8 @@ const MS: u64 = 1_000_000;
 fn draw_one(id: u32, kind: FaultKind, stream: &mut Stream, processes: &[String], chaos_ns: u64, busy_ns: &[u64]) -> FaultPlan {
     let process = stream.pick(processes).cloned();
     let moment = draw_moment(stream, chaos_ns, busy_ns);
-    let nth = 1 + stream.below(1 << stream.between(1, 8));
+    let magnitude = stream.between(1, 8);
+    let nth = 1 + stream.below(1 << magnitude);
     let position = stream.pick(&POSITIONS).copied().unwrap_or(Position::InTransaction);
     let by_position = Trigger::While { position, nth: 1 + stream.below(12) };
     let way = stream.below(3);
@@ -112,6 +113,7 @@ fn storage(stream: &mut Stream, moment: u64, kind: CallKind, nth: u64, by_positi
 /// A moment at which something goes on: soon after one of the busy times, or anywhere.
 fn draw_moment(stream: &mut Stream, chaos_ns: u64, busy_ns: &[u64]) -> u64 {
     let anywhere = stream.below(chaos_ns);
-    let near = stream.pick(busy_ns).copied().unwrap_or(anywhere) + stream.below(1 << stream.between(10, 28));
+    let magnitude = stream.between(10, 28);
+    let near = stream.pick(busy_ns).copied().unwrap_or(anywhere) + stream.below(1 << magnitude);
     if stream.chance(1, 4) { anywhere } else { near.min(chaos_ns) }
 }

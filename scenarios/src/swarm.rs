@@ -1,7 +1,10 @@
 //! A swarm of agents that carry out a plan's operations: the processes that scenarios share. The agents themselves are in `model`.
 
-use seedstorm_model::agent::{self, Agent, AgentError, Done, Work, WorkKind};
-use seedstorm_model::config::Config;
+use crate::setting::MUTANT;
+use seedstorm_model::agent::{self, AgentError, Done, Work, WorkKind};
+use seedstorm_model::config::{CheckpointMode, Config};
+use seedstorm_model::lock::{BackoffPolicy, LockKind};
+use seedstorm_model::mutant::Mutant;
 use seedstorm_sim::plan::Operation;
 use seedstorm_sim::{Errno, Exit, Plan, Sys, World};
 use std::cell::RefCell;
@@ -64,6 +67,30 @@ pub fn populate(plan: &Plan, world: &mut World) {
         world.process("agent", index, move |sys| run(sys, config.clone(), script.clone()));
     }
 }
+
+/// The engine's configuration, as the plan's settings have it.
+pub fn config(plan: &Plan) -> Config {
+    let ns = |key: &str, default: u64| plan.setting_u64(key, default).saturating_mul(NS_PER_MS);
+    let pages = |key: &str, default: u64| u32::try_from(plan.setting_u64(key, default)).unwrap_or(u32::MAX);
+    let word = |key: &str| plan.setting_str(key).unwrap_or_default();
+    let default = Config::default();
+    Config {
+        lock: LockKind::parse(word("lock")).unwrap_or(default.lock),
+        backoff: BackoffPolicy::parse(word("backoff")).unwrap_or(default.backoff),
+        lock_timeout_ns: ns("lock_timeout_ms", default.lock_timeout_ns / NS_PER_MS),
+        lease_ns: ns("lease_ms", default.lease_ns / NS_PER_MS),
+        claim_ns: ns("claim_ms", default.claim_ns / NS_PER_MS),
+        busy_timeout_ns: ns("busy_timeout_ms", default.busy_timeout_ns / NS_PER_MS),
+        page_bytes: pages("page_bytes", default.page_bytes.into()),
+        autocheckpoint_pages: pages("autocheckpoint_pages", default.autocheckpoint_pages.into()),
+        cache_pages: pages("cache_pages", default.cache_pages.into()),
+        checkpoint: CheckpointMode::parse(word("checkpoint")).unwrap_or(default.checkpoint),
+        mutant: plan.setting_str(MUTANT).and_then(Mutant::parse),
+        ..default
+    }
+}
+
+const NS_PER_MS: u64 = 1_000_000;
 
 struct Names {
     keys: Vec<String>,

@@ -21,6 +21,7 @@ pub mod sqlite;
 pub mod sys;
 pub mod trace;
 
+pub use blocking::Os;
 pub use errno::Errno;
 pub use kernel::{Exit, Outcome, Settings, View, World, run};
 pub use plan::{Options, Plan, Scenario};

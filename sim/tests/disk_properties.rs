@@ -75,7 +75,7 @@ fn summary(image: &Snapshot) -> Vec<(String, String)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Processes see what POSIX says; a crash leaves only what the profile allows; a second boot on it does so again.
     #[test]
@@ -201,9 +201,9 @@ fn check_all_reached(profile: Persistence, operations: &[Operation]) {
 
 #[test]
 fn every_allowed_image_is_reached() {
-    use Operation::{Create, Mkdir, Rename, SetLen, Sync, SyncRoot, Truncate, Unlink, Write};
+    use Operation::{Create, Mkdir, Rename, Rmdir, SetLen, Sync, SyncRoot, Truncate, Unlink, Write};
     let write = |path, offset, len, byte| Write { path, offset, len, byte };
-    let cases: [&[Operation]; 8] = [
+    let cases: [&[Operation]; 9] = [
         // A new file in two writes.
         &[Create(0), write(0, 0, 700, 1), write(0, 700, 700, 2)],
         // The safe replacement, and the one without an fsync.
@@ -225,6 +225,8 @@ fn every_allowed_image_is_reached() {
         &[Create(0), Create(1), Mkdir(3), Rename(0, 4), Unlink(1)],
         // A name used again.
         &[Create(0), SyncRoot, Rename(0, 1), Create(0), Rename(0, 2)],
+        // A directory emptied by a rename, and removed.
+        &[Mkdir(3), Create(4), Sync(3), SyncRoot, Rename(4, 1), Rmdir(3)],
         // A size change that cuts.
         &[Create(0), SyncRoot, write(0, 0, 512, 1), SetLen(0, 100), write(0, 100, 512, 2)],
     ];

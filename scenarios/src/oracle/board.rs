@@ -4,7 +4,6 @@
 use petgraph::acyclic::Acyclic;
 use petgraph::data::Build;
 use petgraph::stable_graph::{NodeIndex, StableDiGraph};
-use petgraph::visit::EdgeRef;
 use seedstorm_model::claims::{BoardVersion, Committed, Effect, OperationKey, SnapshotRead};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};

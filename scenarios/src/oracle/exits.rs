@@ -1,5 +1,6 @@
 //! `no-unhandled-error` and `lock-timeouts-handled`: agents end well, whatever they met.
 
+use crate::swarm::TERMINATED;
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::trace::{Body, Ended, Event, Interest};
@@ -21,7 +22,7 @@ impl Invariant for NoUnhandledError {
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        judge(self.id(), event, view, |code| code != 0 && code != LOCK_TIMEOUT, "unhandled")
+        judge(self.id(), event, view, |code| ![0, LOCK_TIMEOUT, TERMINATED].contains(&code), "unhandled")
     }
 }
 

@@ -1,9 +1,10 @@
 //! `calm-completes`: safety first, then liveness. Once the faults have stopped, each kind of operation completes at least once.
 
-use seedstorm_model::claims::{Committed, DocumentSaved, OperationBegun, SnapshotRead};
+use seedstorm_model::claims::{Checkpointed, Committed, DocumentSaved, OperationBegun, SnapshotRead};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
-use seedstorm_sim::trace::{Event, Interest, ProcessId};
+use seedstorm_sim::sys::claim::Claim;
+use seedstorm_sim::trace::{Body, Event, Interest, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// In the calm phase, at least one operation of each planned kind completes.
@@ -29,8 +30,9 @@ impl Invariant for CalmCompletes {
             self.current.insert(process, kind);
             return Ok(());
         }
-        let completed = event.claim::<Committed>().is_some() || event.claim::<SnapshotRead>().is_some() || event.claim::<DocumentSaved>().is_some();
-        if completed
+        let kinds = [Committed::KIND, SnapshotRead::KIND, DocumentSaved::KIND, Checkpointed::KIND];
+        if let Body::Claim { kind, .. } = event.body
+            && kinds.contains(&kind)
             && view.is_calm()
             && let Some(kind) = self.current.get(&process)
         {

@@ -1,5 +1,6 @@
 //! The oracles: what must hold of the engine, one file for each. They judge its claims against what the harness knows.
 
+mod audit;
 mod board;
 mod commits;
 mod coverage;
@@ -13,7 +14,8 @@ mod task_claims;
 pub use board::BoardSerializable;
 pub use commits::AcknowledgedDurable;
 pub use coverage::Coverage;
-pub use database::{DatabaseSound, NoLostWrite};
+pub use audit::Audit;
+pub use database::{Auditor, DatabaseSound, NoLostWrite};
 pub use documents::{DocumentsKept, FilesWhole};
 pub use exits::{LockTimeoutsHandled, NoUnhandledError};
 pub use liveness::CalmCompletes;
@@ -40,8 +42,9 @@ pub fn watch_swarm(world: &mut World) {
     world.invariant(AcknowledgedDurable::default());
     world.invariant(ClaimSingleWinner::default());
     world.invariant(BoardSerializable::default());
-    world.invariant(NoLostWrite::default());
-    world.invariant(DatabaseSound);
+    let auditor = Auditor::default();
+    world.invariant(NoLostWrite::new(auditor.clone()));
+    world.invariant(DatabaseSound::new(auditor));
     world.invariant(DocumentsKept::default());
     world.invariant(FilesWhole);
     world.invariant(LockTimeoutsHandled);

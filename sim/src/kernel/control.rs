@@ -102,7 +102,7 @@ impl Executor {
         for process in self.kernel.with(|core| core.live_processes()) {
             let tasks = self.kernel.with(|core| core.begin_end(process)).unwrap_or_default();
             self.drop_programs(tasks);
-            self.kernel.with(|core| core.memory.after_unwind());
+            self.kernel.with(|core| core.sqlite.after_unwind());
         }
         // A task that was started in the last step holds the kernel, and the kernel holds it.
         drop(self.kernel.with(|core| std::mem::take(&mut core.controls)));
@@ -227,7 +227,7 @@ impl Core {
         let owner = process.owner;
         process.positions = 0;
         process.locks_claimed = 0;
-        self.memory.before_unwind(owner);
+        self.sqlite.before_unwind(owner);
         self.disk.release_owner(owner);
         self.timers.retain(|(_, timer)| !matches!(timer, Timer::Kill(of, _) | Timer::Resume(of, _) if *of == id));
         Some(tasks)
@@ -235,7 +235,7 @@ impl Core {
 
     /// The second half: futures are gone; the event, those whom it wakes, and the restart.
     fn finish_end(&mut self, id: ProcessId, ended: &Ended) {
-        self.memory.after_unwind();
+        self.sqlite.after_unwind();
         self.strategy.ended(id);
         self.emit_of(id, Body::Ended(ended));
         for inode in self.disk.take_released() {
@@ -345,7 +345,7 @@ impl Core {
         let mut draw = self.crash_stream(id);
         let report = self.disk.crash(&mut draw);
         self.observations.get_mut().crashed(&report);
-        self.memory.power_loss();
+        self.sqlite.power_loss();
         self.bystanders.clear();
         self.timers.retain(|(_, timer)| !matches!(timer, Timer::Restart(_)));
         self.timers.insert((self.now_ns + down_ns, Timer::MachineUp));

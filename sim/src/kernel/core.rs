@@ -4,6 +4,7 @@ use super::control::Control;
 use super::inject::{Injected, Injector, Verdict};
 use super::latency::Latencies;
 use super::process::{Process, StreamKeys};
+use super::run::Listener;
 use super::task::{Task, TaskState, Timer, WaitKey};
 use super::view::View;
 use crate::errno::Errno;
@@ -20,9 +21,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
-
-/// Listens to every event of a run; absent when nobody does.
-pub(super) type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>)>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -81,7 +79,7 @@ pub(crate) struct Core {
     pub(super) traced: bool,
     pub(super) observations: RefCell<Observations>,
     pub(super) violations: Vec<Violation>,
-    pub(crate) memory: crate::sqlite::SharedMemory,
+    pub(crate) sqlite: crate::sqlite::State,
 }
 
 /// A handle on the kernel: what `Sys` and the executor share.
@@ -132,6 +130,12 @@ impl Kernel {
     #[inline]
     pub(super) fn take_unused_grant(&self) -> bool {
         self.0.granted.replace(NO_TASK) != NO_TASK
+    }
+
+    /// The task whose program runs now. None between steps, and while the futures of a dead process are dropped.
+    pub(crate) fn polled(&self) -> Option<Identity> {
+        let task = self.0.polled.get();
+        if task == NO_TASK { None } else { self.with(|core| core.identity_of(task)) }
     }
 
     /// Whether the call that this task announced has been picked.
@@ -225,6 +229,19 @@ impl Core {
             return *sys;
         }
         Identity { task, generation, ordinal: slot.call.ordinal, ..*sys }
+    }
+
+    /// Whether `sys`'s task has no outstanding call. A dead process has none.
+    pub(crate) fn is_idle(&self, sys: &Identity) -> bool {
+        !self.is_current(sys) || self.tasks[sys.task.0 as usize].state == TaskState::Running
+    }
+
+    fn identity_of(&self, task: TaskId) -> Option<Identity> {
+        let slot = &self.tasks[task.0 as usize];
+        let Ready { process, ordinal, .. } = slot.call;
+        let Process { owner, boot, .. } = self.processes[process.0 as usize];
+        let identity = Identity { task, generation: slot.generation, process, ordinal, owner, boot };
+        self.is_current(&identity).then_some(identity)
     }
 
     #[inline]
@@ -425,6 +442,14 @@ impl Core {
     /// Says that a limit was reached. The generic invariant `progress` has no other source.
     pub(super) fn no_progress(&mut self, message: String, loss: &'static str) {
         let violation = Violation::new("progress", message).object("run").loss(loss);
+        self.violations.push(violation.at(self.step, self.now_ns));
+    }
+
+    /// Says that a dead process's code doesn't end: the generic invariant `leaves-when-dead`.
+    pub(crate) fn does_not_leave(&mut self, process: ProcessId, calls: u32) {
+        let Process { name, role, .. } = &self.processes[process.0 as usize];
+        let message = format!("{name} went on for {calls} calls after each had told it that it is dead");
+        let violation = Violation::new("leaves-when-dead", message).object("process").role(role).loss("endless");
         self.violations.push(violation.at(self.step, self.now_ns));
     }
 

@@ -19,6 +19,7 @@ impl Core {
     pub(crate) fn begin_operation(&mut self, identity: &Identity, operation: u64) {
         if self.is_alive(identity) {
             self.processes[identity.process.0 as usize].set_operation(self.seed, &self.stream_keys, operation);
+            crate::sqlite::forget_seed();
         }
     }
 
@@ -29,8 +30,17 @@ impl Core {
         self.processes[identity.process.0 as usize].entropy(self.seed, &self.stream_keys).bits()
     }
 
-    pub(crate) fn fill_entropy(&mut self, process: ProcessId, bytes: &mut [u8]) {
-        self.processes[process.0 as usize].entropy(self.seed, &self.stream_keys).fill(bytes);
+    /// Bytes to seed SQLite's generator with. False from a dead process, and then `bytes` are as they were.
+    pub(crate) fn fill_sqlite_entropy(&mut self, identity: &Identity, bytes: &mut [u8]) -> bool {
+        let is_current = self.is_current(identity);
+        if is_current {
+            self.processes[identity.process.0 as usize].sqlite_entropy(self.seed, &self.stream_keys).fill(bytes);
+        }
+        is_current
+    }
+
+    pub(crate) fn count(&mut self, name: &'static str, by: u64) {
+        self.observations.get_mut().count(name, by);
     }
 
     pub(crate) fn pid_of(&self, process: ProcessId) -> u32 {

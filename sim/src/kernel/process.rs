@@ -91,6 +91,8 @@ pub(super) struct Process {
     pub(super) locks_claimed: u32,
     pub(super) latency: Stream,
     pub(super) entropy: Option<Stream>,
+    /// What SQLite's own generator is seeded with.
+    pub(super) sqlite_entropy: Option<Stream>,
 }
 
 /// Operation ids from here up are boots: draws made before a process's first operation.
@@ -106,6 +108,7 @@ impl Process {
         self.operation = operation;
         self.latency = seed.stream_keyed(keys.latency, self.path, operation);
         self.entropy = None;
+        self.sqlite_entropy = None;
     }
 
     pub(super) fn set_boot_operation(&mut self, seed: Seed, keys: &StreamKeys) {
@@ -116,16 +119,22 @@ impl Process {
         let (path, operation) = (self.path, self.operation);
         self.entropy.get_or_insert_with(|| seed.stream_keyed(keys.entropy, path, operation))
     }
+
+    pub(super) fn sqlite_entropy(&mut self, seed: Seed, keys: &StreamKeys) -> &mut Stream {
+        let (path, operation) = (self.path, self.operation);
+        self.sqlite_entropy.get_or_insert_with(|| seed.stream_keyed(keys.sqlite, path, operation))
+    }
 }
 
 /// The keys of the streams that every process has, made once.
 pub(super) struct StreamKeys {
     latency: u64,
     entropy: u64,
+    sqlite: u64,
 }
 
 impl Default for StreamKeys {
     fn default() -> Self {
-        StreamKeys { latency: stream_key("latency"), entropy: stream_key("entropy") }
+        StreamKeys { latency: stream_key("latency"), entropy: stream_key("entropy"), sqlite: stream_key("sqlite") }
     }
 }

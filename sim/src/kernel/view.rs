@@ -4,7 +4,8 @@ use super::core::{Core, Phase};
 use super::process::Life;
 use crate::plan::Plan;
 use crate::schedule::Ready;
-use crate::sys::disk::{Disk, Owner};
+use crate::sqlite::{CommitDurability, WalLocks};
+use crate::sys::disk::{Disk, InodeId, Owner};
 use crate::trace::{ProcessId, TaskId};
 
 /// The machine, as an observer sees it.
@@ -92,6 +93,17 @@ impl<'a> View<'a> {
     /// Every process, in the order in which the scenario made them.
     pub fn processes(&self) -> impl Iterator<Item = ProcessView<'a>> {
         (0..self.core.processes.len()).map(|index| self.process(ProcessId(index as u32)))
+    }
+
+    /// The last transaction that a process has committed to a SQLite WAL in this boot, and whether it was durable when the write lock was
+    /// released. `None` if there was none; a database in rollback mode has none.
+    pub fn commit_durability(&self, id: ProcessId) -> Option<CommitDurability> {
+        self.core.sqlite.commit_of(self.core.processes[id.0 as usize].owner)
+    }
+
+    /// Who holds which lock of a SQLite wal-index, by the inode of its `-shm` file: the object of `shm-lock` events.
+    pub fn wal_locks(&self, shared_inode: InodeId) -> WalLocks {
+        WalLocks::of(&self.core.disk, shared_inode)
     }
 
     /// The calls that are announced and may be picked, in no order that means anything.

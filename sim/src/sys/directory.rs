@@ -106,8 +106,8 @@ impl Call for StatPath<'_> {
     }
 }
 
-struct ReadDirectory<'a> {
-    path: &'a str,
+pub(crate) struct ReadDirectory<'a> {
+    pub(crate) path: &'a str,
 }
 
 impl Call for ReadDirectory<'_> {

@@ -11,7 +11,7 @@ use std::cell::Cell;
 /// The bit in an `open` call's first argument that says: it created a file exclusively.
 pub(crate) const CREATED_EXCLUSIVELY: u64 = 1 << 4;
 
-fn flag_bits(flags: OpenFlags) -> u64 {
+pub(crate) fn flag_bits(flags: OpenFlags) -> u64 {
     let OpenFlags { read, write, create, exclusive, truncate, append, directory } = flags;
     let bits = [read, write, create, truncate, create && exclusive, append, directory];
     bits.iter().rev().fold(0, |all, bit| all << 1 | u64::from(*bit))

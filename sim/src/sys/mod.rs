@@ -6,12 +6,14 @@ pub(crate) mod directory;
 pub mod disk;
 pub(crate) mod file;
 pub(crate) mod lock;
-mod process;
+pub(crate) mod os;
+pub(crate) mod process;
 pub mod sync;
 pub(crate) mod time;
 
 pub use disk::{LockMode, OpenFlags, Stat};
 pub use file::File;
+pub use os::{OsEntropy, OsFile};
 pub use process::{ProcessInfo, TaskHandle};
 
 use crate::errno::Errno;

@@ -42,18 +42,19 @@ pub(crate) fn any_operation() -> impl Strategy<Value = Operation> {
         1 => file().prop_map(Operation::Truncate),
         8 => (file(), offset(), len, 1..=255_u8)
             .prop_map(|(path, offset, len, byte)| Operation::Write { path, offset, len, byte }),
-        2 => (file(), offset()).prop_map(|(path, len)| Operation::SetLen(path, len)),
+        3 => (file(), offset()).prop_map(|(path, len)| Operation::SetLen(path, len)),
         2 => (3..PATHS.len()).prop_map(Operation::Mkdir),
         1 => path().prop_map(Operation::Rmdir),
         2 => file().prop_map(Operation::Unlink),
         1 => (file(), path()).prop_map(|(from, to)| Operation::Link(from, to)),
-        6 => (path(), path()).prop_map(|(from, to)| Operation::Rename(from, to)),
-        3 => path().prop_map(Operation::Sync),
+        4 => (path(), path()).prop_map(|(from, to)| Operation::Rename(from, to)),
+        3 => file().prop_map(Operation::Sync),
+        1 => path().prop_map(Operation::Sync),
         1 => Just(Operation::SyncRoot),
         1 => file().prop_map(Operation::SyncWithEntry),
-        1 => file().prop_map(Operation::SyncFailed),
+        2 => file().prop_map(Operation::SyncFailed),
         1 => file().prop_map(Operation::SyncLying),
-        1 => file().prop_map(Operation::Evict),
+        2 => file().prop_map(Operation::Evict),
     ]
 }
 

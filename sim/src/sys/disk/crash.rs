@@ -45,7 +45,21 @@ impl Disk {
     /// The disk as it would be after a crash now. The disk itself stays as it is, and the two share their blocks until one of
     /// them writes.
     pub fn crash_image(&self, draw: &mut dyn Draw) -> (Disk, CrashReport) {
-        let mut image = Disk {
+        let mut image = self.copy();
+        let report = image.crash(draw);
+        (image, report)
+    }
+
+    /// A copy of the disk as processes see it, for whoever wants to look into its files and write to them: the disk itself stays as it
+    /// is. The two share their blocks until one of them writes. Nobody has anything open on it, and its space is without limit.
+    pub fn scratch_copy(&self) -> Disk {
+        let mut copy = self.copy();
+        copy.options.capacity_bytes = None;
+        copy
+    }
+
+    fn copy(&self) -> Disk {
+        Disk {
             persistence: self.persistence,
             options: self.options,
             inodes: self.inodes.clone(),
@@ -59,14 +73,12 @@ impl Disk {
             next_inode: self.next_inode,
             next_sequence: self.next_sequence,
             now_ns: self.now_ns,
-            blocks_used: 0,
-            dirty_bytes: 0,
-            pending_count: 0,
+            blocks_used: self.blocks_used,
+            dirty_bytes: self.dirty_bytes,
+            pending_count: self.pending_count,
             durable_version: self.durable_version,
             durable_digest: self.durable_digest.clone(),
-        };
-        let report = image.crash(draw);
-        (image, report)
+        }
     }
 
     /// Carries the kept operations on names into the durable directories, and reports the others.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::image::Disk;
+use super::image::{Disk, ROOT};
 use super::inode::{FileNode, Node};
 use super::types::{Fd, InodeId, OpenFlags, Owner};
 use crate::errno::Errno;
@@ -15,6 +15,8 @@ pub(super) struct Description {
     pub(super) owner: Owner,
     pub(super) flags: OpenFlags,
     pub(super) cursor: u64,
+    /// The file's write-back has failed since this was opened, and no fsync through it has said so yet (Linux: errseq_t).
+    pub(super) owes_error: bool,
     /// How many descriptors lead to it.
     references: u32,
 }
@@ -55,6 +57,21 @@ impl Descriptors {
 
     pub(super) fn by_id(&self, id: DescriptionId) -> Option<&Description> {
         self.descriptions.get(id as usize).and_then(Option::as_ref)
+    }
+
+    /// Write-back of a file failed, and the fsync through `reported` says so: each other description of it will say so once.
+    pub(super) fn owe_error(&mut self, inode: InodeId, reported: DescriptionId) {
+        for (id, description) in self.descriptions.iter_mut().enumerate() {
+            if let Some(description) = description.as_mut().filter(|description| description.inode == inode) {
+                description.owes_error = id as DescriptionId != reported;
+            }
+        }
+    }
+
+    /// Whether an fsync through this description must report an earlier failure. Asking settles it.
+    #[inline]
+    pub(super) fn take_error(&mut self, owner: Owner, fd: Fd) -> Result<bool, Errno> {
+        self.get_mut(owner, fd).map(|description| std::mem::take(&mut description.owes_error))
     }
 
     pub(super) fn is_open(&self, inode: InodeId) -> bool {
@@ -154,9 +171,22 @@ impl Disk {
         if flags.truncate {
             self.set_len_of(inode, 0)?;
         }
-        let id = self.descriptors.add(Description { inode, owner, flags, cursor: 0, references: 1 });
+        let id = self.descriptors.add(Description { inode, owner, flags, cursor: 0, owes_error: false, references: 1 });
         self.descriptors.set(owner, fd, id);
         self.enforce_dirty_limit();
+        Ok(fd)
+    }
+
+    /// Opens a file without a name for reading and writing (open(2), O_TMPFILE): it is gone when it is closed, and no crash keeps it.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub fn open_unnamed(&mut self, owner: Owner) -> Result<Fd, Errno> {
+        let fd = self.descriptors.lowest_free(owner, self.options.descriptors_max)?;
+        let inode = self.add_inode(Node::File(FileNode::default()), ROOT);
+        let flags = OpenFlags::READ_WRITE;
+        let id = self.descriptors.add(Description { inode, owner, flags, cursor: 0, owes_error: false, references: 1 });
+        self.descriptors.set(owner, fd, id);
         Ok(fd)
     }
 

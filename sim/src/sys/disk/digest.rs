@@ -9,8 +9,8 @@ use super::inode::{DirectoryNode, Entries, FileNode, Node};
 use super::types::InodeId;
 
 impl Disk {
-    /// The BLAKE3 digest of what is durable. Costs what changed since blocks were last digested, plus the number of files;
-    /// nothing if nothing became durable since the last call.
+    /// The BLAKE3 digest of what is durable. Costs the blocks and files that changed since they were last digested, plus the
+    /// number of files; nothing if nothing became durable since the last call.
     pub fn durable_digest(&self) -> [u8; 32] {
         if let Some((version, digest)) = self.durable_digest.get()
             && version == self.durable_version
@@ -43,7 +43,7 @@ impl Disk {
                 None => {}
                 Some(Node::File(file)) => {
                     hasher.update(b"f");
-                    content(file).feed(&mut hasher);
+                    hasher.update(&content(file).digest());
                 }
                 Some(Node::Directory(directory)) => {
                     let entries = entries(directory);

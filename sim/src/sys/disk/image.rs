@@ -20,7 +20,7 @@ pub(super) const ROOT: InodeId = InodeId(1);
 /// processes see, and what is durable.
 ///
 /// A pure, synchronous data structure: equal calls on equal disks give equal results on any machine. A call costs what it
-/// touches, never what the run did before.
+/// touches, never what the run did before. It is not `Send`: a run has one thread.
 pub struct Disk {
     pub(super) persistence: Persistence,
     pub(super) options: DiskOptions,
@@ -216,5 +216,16 @@ impl Disk {
         self.dirty.remove(&id);
         let dropped = std::mem::take(&mut file.log);
         self.forget_set_lens(&dropped);
+    }
+}
+
+impl std::fmt::Debug for Disk {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let files: Vec<_> = self.files().map(|(path, inode, len)| (path, inode.0, len)).collect();
+        out.debug_struct("Disk")
+            .field("persistence", &self.persistence)
+            .field("files", &files)
+            .field("pending", &self.pending_count)
+            .finish_non_exhaustive()
     }
 }

@@ -96,7 +96,13 @@ impl Disk {
         })
     }
 
-    /// True if `path` leads to the inode that processes see there after every crash that the profile allows.
+    /// True if a file has a name in the durable directories.
+    pub fn has_durable_name(&self, inode: InodeId) -> bool {
+        self.inodes.get(&inode).is_some_and(|inode| inode.durable_links > 0)
+    }
+
+    /// True if `path` leads to the inode that processes see there after every crash that the profile allows. While an
+    /// operation on a name along the path is pending it is false, even if that operation could change nothing.
     pub fn is_entry_durable(&self, path: &str) -> bool {
         let Ok(components) = components(path) else { return false };
         let mut at = ROOT;

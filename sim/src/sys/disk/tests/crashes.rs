@@ -1,5 +1,7 @@
 //! What a machine crash keeps and loses, profile by profile, and what the disk answers about it beforehand.
 
+use std::collections::BTreeSet;
+
 use super::super::{CrashMode, LockMode, OpenFlags, Persistence};
 use super::{ALICE, PROFILES, disk, draw, durable_file, open, over_crashes};
 use crate::errno::Errno;
@@ -126,8 +128,8 @@ fn an_unlinked_file_comes_back_with_its_data() -> Result<(), Errno> {
         assert_eq!(disk.used_bytes(), 0);
         let seen = over_crashes(&disk, |image| image.visible_read("/journal"));
         assert_eq!(seen, [None, Some(b"hot".to_vec())], "{persistence:?}");
-        let back = (0..).map(|number| disk.crash_image(&mut draw(number)).0).find(|image| image.used_bytes() > 0);
-        assert_eq!(back.map(|image| image.used_bytes()), Some(4096));
+        let space = over_crashes(&disk, |image| image.used_bytes());
+        assert_eq!(space, [0, 4096], "and takes up space again");
     }
     Ok(())
 }
@@ -200,4 +202,47 @@ fn digests_tell_images_apart_and_nothing_else() -> Result<(), Errno> {
     durable_file(&mut one, "/b", &[0; 5000])?;
     assert_ne!(one.visible_digest(), linked, "a hard link is no copy");
     Ok(())
+}
+
+#[test]
+fn an_fsync_after_a_cut_forgets_what_was_cut_off() -> Result<(), Errno> {
+    for persistence in PROFILES {
+        let mut disk = disk(persistence);
+        let fd = durable_file(&mut disk, "/a", &[1; 1000])?;
+        disk.set_len(ALICE, fd, 100)?;
+        disk.pwrite(ALICE, fd, 5000, &[2; 10])?;
+        disk.fsync(ALICE, fd)?;
+        let bytes = disk.durable_read("/a").ok_or(Errno::NoEntry)?;
+        assert!(bytes[100..5000].iter().all(|byte| *byte == 0), "{persistence:?}");
+        assert_eq!(Some(bytes), disk.visible_read("/a"));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_range_is_durable_only_if_no_crash_can_change_it() -> Result<(), Errno> {
+    for persistence in PROFILES {
+        let mut disk = disk(persistence);
+        let fd = durable_file(&mut disk, "/a", b"same")?;
+        let inode = disk.inode_of_fd(ALICE, fd)?;
+        disk.pwrite(ALICE, fd, 0, b"same")?;
+        assert!(disk.is_range_durable(inode, 0, 4), "writing the bytes that are there changes nothing");
+        disk.pwrite(ALICE, fd, 0, b"other")?;
+        disk.pwrite(ALICE, fd, 0, b"same")?;
+        assert!(!disk.is_range_durable(inode, 0, 4), "a crash may leave what was there for a moment");
+        assert!(over_crashes(&disk, |image| image.visible_read("/a")).len() > 1);
+        disk.fsync(ALICE, fd)?;
+        assert!(disk.is_range_durable(inode, 0, 5) && !disk.is_range_durable(inode, 0, 6));
+    }
+    Ok(())
+}
+
+#[test]
+fn every_mode_is_drawn() {
+    let modes = |persistence| {
+        let disk = disk(persistence);
+        let drawn: BTreeSet<CrashMode> = (0..200).map(|number| disk.crash_image(&mut draw(number)).1.mode).collect();
+        drawn.len()
+    };
+    assert_eq!(PROFILES.map(modes), [3, 8, 8]);
 }

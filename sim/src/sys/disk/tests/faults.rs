@@ -1,7 +1,7 @@
 //! Each fault really happens: what it promises to break is broken.
 
 use super::super::{Disk, OpenFlags, Persistence};
-use super::{ALICE, PROFILES, disk, draw, durable_file, open, over_crashes};
+use super::{ALICE, BOB, PROFILES, disk, draw, durable_file, open, over_crashes};
 use crate::errno::Errno;
 
 #[test]
@@ -76,6 +76,22 @@ fn a_failed_fsync_shows_new_data_until_eviction() -> Result<(), Errno> {
 }
 
 #[test]
+fn a_failed_fsync_is_reported_once_through_each_open_description() -> Result<(), Errno> {
+    let mut disk = disk(Persistence::Ext4);
+    let mine = durable_file(&mut disk, "/a", b"old")?;
+    let theirs = disk.open(BOB, "/a", OpenFlags::READ_WRITE)?;
+    disk.pwrite(BOB, theirs, 0, b"new")?;
+    assert_eq!(disk.fsync_failed(ALICE, mine), Errno::Io);
+    let later = disk.open(BOB, "/a", OpenFlags::READ_WRITE)?;
+    assert_eq!(disk.fsync(BOB, theirs), Err(Errno::Io), "their bytes are lost, so they must hear of it");
+    assert_eq!(disk.fsync(BOB, theirs), Ok(()), "once");
+    assert_eq!(disk.fsync(ALICE, mine), Ok(()), "it has been told");
+    assert_eq!(disk.fsync(BOB, later), Ok(()), "opened after the failure had been reported");
+    assert_eq!(disk.durable_read("/a"), Some(b"old".to_vec()));
+    Ok(())
+}
+
+#[test]
 fn eviction_keeps_what_was_written_after_the_failure() -> Result<(), Errno> {
     for persistence in PROFILES {
         let mut disk = disk(persistence);
@@ -85,11 +101,28 @@ fn eviction_keeps_what_was_written_after_the_failure() -> Result<(), Errno> {
         disk.fsync_failed(ALICE, fd);
         disk.pwrite(ALICE, fd, 4, b"kept")?;
         assert_eq!(disk.visible_read("/a"), Some(b"..lokept".to_vec()));
+        disk.pwrite(ALICE, fd, 0, b"::")?;
+        let crashed = over_crashes(&disk, |image| image.visible_read("/a"));
+        assert!(crashed.contains(&Some(b"::\0\0kept".to_vec())), "{persistence:?}: {crashed:?}");
         disk.fsync(ALICE, fd)?;
         disk.evict(inode);
-        assert_eq!(disk.visible_read("/a"), Some(b"..\0\0kept".to_vec()), "{persistence:?}");
+        assert_eq!(disk.visible_read("/a"), Some(b"::\0\0kept".to_vec()), "{persistence:?}");
         assert_eq!(disk.durable_read("/a"), disk.visible_read("/a"));
     }
+    Ok(())
+}
+
+#[test]
+fn eviction_shows_what_is_pending_on_top_of_what_is_durable() -> Result<(), Errno> {
+    let mut disk = disk(Persistence::Posix);
+    let fd = durable_file(&mut disk, "/a", b"....")?;
+    let inode = disk.inode_of_fd(ALICE, fd)?;
+    disk.pwrite(ALICE, fd, 0, b"xx")?;
+    disk.fsync_failed(ALICE, fd);
+    disk.pwrite(ALICE, fd, 3, b"yy")?;
+    disk.evict(inode);
+    assert_eq!(disk.visible_read("/a"), Some(b"...yy".to_vec()));
+    assert_eq!(disk.pending_count(), 1);
     Ok(())
 }
 

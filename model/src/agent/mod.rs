@@ -1,0 +1,11 @@
+//! An agent: wakes, works, stops. What it works with is in `store`, `file` and `lock`.
+
+mod documents;
+mod error;
+mod wake;
+mod work;
+mod work_kind;
+
+pub use error::AgentError;
+pub use wake::{Agent, prepare, wake};
+pub use work_kind::{Done, Work, WorkKind};

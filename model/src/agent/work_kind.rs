@@ -1,0 +1,85 @@
+//! What an agent can be asked to do, as plain data, and what came of it.
+
+/// One operation that an agent is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Its number: unique among what this agent is ever asked for. To ask again for the same, use the same number.
+    pub number: u64,
+    /// What to do.
+    pub kind: WorkKind,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkKind {
+    /// Read keys of the board and write them anew, in one transaction.
+    BoardWrite {
+        /// The keys.
+        keys: Vec<String>,
+        /// About how long each value is.
+        bytes: usize,
+    },
+    /// Read keys of the board as they are at one moment.
+    BoardRead {
+        /// The keys.
+        keys: Vec<String>,
+    },
+    /// Claim a task.
+    TaskClaim {
+        /// The task.
+        task: String,
+    },
+    /// Tick an item of the checklist of a task that this agent has claimed.
+    TaskCheck {
+        /// The task.
+        task: String,
+        /// The item.
+        item: u64,
+    },
+    /// Leave a task that this agent has claimed.
+    TaskLeave {
+        /// The task.
+        task: String,
+    },
+    /// Append a note.
+    Note {
+        /// About how long it is.
+        bytes: usize,
+    },
+    /// Load a document, change it, and save it, under its lock.
+    Document {
+        /// The document.
+        name: String,
+        /// How long its text is then.
+        bytes: usize,
+    },
+    /// Move SQLite's WAL into the database.
+    Checkpoint,
+}
+
+impl WorkKind {
+    /// The kind's name, as in plans and claims.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            WorkKind::BoardWrite { .. } => "board-write",
+            WorkKind::BoardRead { .. } => "board-read",
+            WorkKind::TaskClaim { .. } => "task-claim",
+            WorkKind::TaskCheck { .. } => "task-check",
+            WorkKind::TaskLeave { .. } => "task-leave",
+            WorkKind::Note { .. } => "note",
+            WorkKind::Document { .. } => "document",
+            WorkKind::Checkpoint => "checkpoint",
+        }
+    }
+}
+
+/// What came of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// It has taken effect, and no crash undoes it.
+    Acknowledged,
+    /// It has not taken effect and will not.
+    Refused,
+    /// Nobody knows yet. Ask again with the same number.
+    Unanswered,
+}

@@ -1,0 +1,22 @@
+//! Files that are replaced as a whole: written aside, made durable, renamed. What is in a document is in `document`.
+
+mod document;
+mod envelope;
+mod error;
+mod fence;
+mod load;
+mod replace;
+mod temporary;
+
+pub use document::{Applied, Document, revision_of};
+pub use envelope::{Damage, seal, unseal};
+pub use error::FileError;
+pub use fence::{Fence, Fenced};
+pub use load::{Loaded, load, quarantine};
+pub use replace::{create_directory, replace};
+pub use temporary::{Temporary, sweep};
+
+pub(crate) use envelope::unseal_front;
+pub(crate) use load::read_whole;
+pub(crate) use replace::{replace_volatile, write_durably};
+pub(crate) use temporary::remove;

@@ -1,0 +1,21 @@
+//! What the swarm shares in SQLite: agents, session state (the board), tasks with their checklists, notes. Documents are files, see `file`.
+//!
+//! The acknowledgement contract: WAL with synchronous=FULL. Whatever was acknowledged survives the death of its process and of the machine.
+
+mod agents;
+mod board;
+mod checkpoint;
+mod connection;
+mod error;
+mod notes;
+mod provision;
+mod schema;
+mod tasks;
+mod transaction;
+
+pub use agents::{AgentStatus, SwarmStatus};
+pub use connection::Store;
+pub use error::StoreError;
+pub(crate) use agents::Registered;
+pub use tasks::HeldTask;
+pub use transaction::Outcome;

@@ -1,0 +1,49 @@
+//! `acknowledged-durable`: at each acknowledgement of a write there is a commit behind it, and its WAL frames are durable. Cheap: it looks at the disk's
+//! own account of what is pending, not into the database.
+
+use seedstorm_model::claims::Committed;
+use seedstorm_sim::View;
+use seedstorm_sim::invariant::{Invariant, Violation};
+use seedstorm_sim::trace::{Event, Interest, ProcessId};
+use std::collections::BTreeMap;
+
+/// Behind each acknowledgement is a commit of its own, durable when it ended.
+#[derive(Default)]
+pub struct AcknowledgedDurable {
+    /// The last commit that each process has acknowledged: (boot, number).
+    acknowledged: BTreeMap<ProcessId, (u32, u64)>,
+}
+
+impl Invariant for AcknowledgedDurable {
+    fn id(&self) -> &'static str {
+        "acknowledged-durable"
+    }
+
+    fn interest(&self) -> Interest {
+        Interest::CLAIMS
+    }
+
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        let Some(Committed { key, was_found, .. }) = event.claim() else { return Ok(()) };
+        let Some(process) = event.process else { return Ok(()) };
+        // What was found had been committed by an earlier try, perhaps in an earlier life.
+        if was_found {
+            return Ok(());
+        }
+        let before = self.acknowledged.get(&process).filter(|(boot, _)| *boot == event.boot).map_or(0, |(_, number)| *number);
+        let commit = view.commit_durability(process).filter(|commit| commit.number > before);
+        let operation = format!("{}#{}", key.agent, key.number);
+        let problem = match commit {
+            Some(commit) => {
+                self.acknowledged.insert(process, (event.boot, commit.number));
+                if commit.is_durable {
+                    return Ok(());
+                }
+                let (offset, len_bytes) = (commit.offset, commit.len_bytes);
+                (format!("{operation} was acknowledged, and its {len_bytes} bytes of WAL at {offset} were not durable"), "not-durable")
+            }
+            None => (format!("{operation} was acknowledged, and there is no commit behind it"), "not-committed"),
+        };
+        Err(Violation::new(self.id(), problem.0).object("transaction").role(view.process(process).role).loss(problem.1))
+    }
+}

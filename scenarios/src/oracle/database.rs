@@ -1,0 +1,196 @@
+//! `no-lost-write` and `database-sound`: what the database holds at the end and after each crash, against what was acknowledged.
+
+use super::audit::Audit;
+use seedstorm_model::claims::{Committed, Effect, OperationBegun, OperationKey};
+use seedstorm_sim::View;
+use seedstorm_sim::invariant::{Invariant, Violation};
+use seedstorm_sim::trace::{Body, Event, Interest};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Reads the database once for all who ask at the same step.
+#[derive(Clone, Default)]
+pub struct Auditor {
+    last: Rc<RefCell<Option<(u64, Reading)>>>,
+}
+
+type Reading = Rc<Result<Option<Audit>, String>>;
+
+impl Auditor {
+    fn read(&self, view: &View<'_>) -> Reading {
+        let mut last = self.last.borrow_mut();
+        match &*last {
+            Some((step, reading)) if *step == view.step() => reading.clone(),
+            _ => {
+                let reading: Reading = Rc::new(Audit::of(view.disk()));
+                *last = Some((view.step(), reading.clone()));
+                reading
+            }
+        }
+    }
+}
+
+/// Each acknowledged write is in the database, once. What was begun and never acknowledged may be there or not; once a crash has settled that it is
+/// there, it stays.
+pub struct NoLostWrite {
+    auditor: Auditor,
+    begun: BTreeSet<OperationKey>,
+    acknowledged: BTreeMap<OperationKey, Effect>,
+    /// Notes that were never acknowledged and were found after a crash.
+    settled: BTreeSet<(String, u64)>,
+}
+
+impl NoLostWrite {
+    /// Shares the auditor's readings.
+    pub fn new(auditor: Auditor) -> NoLostWrite {
+        NoLostWrite { auditor, begun: BTreeSet::new(), acknowledged: BTreeMap::new(), settled: BTreeSet::new() }
+    }
+
+    fn violation(&self, message: String, object: &'static str, loss: &'static str) -> Violation {
+        Violation::new(self.id(), message).object(object).role("agent").loss(loss)
+    }
+
+    fn compare(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        let reading = self.auditor.read(view);
+        let audit = match &*reading {
+            Ok(Some(audit)) => audit,
+            Ok(None) if self.acknowledged.is_empty() => return Ok(()),
+            Ok(None) => {
+                let message = format!("the database is gone, with {} acknowledged operations", self.acknowledged.len());
+                return Err(self.violation(message, "database", "lost"));
+            }
+            // Whether it can be read at all is `database-sound`'s to say.
+            Err(_) => return Ok(()),
+        };
+        for (key, effect) in &self.acknowledged {
+            if let Some(what) = missing(key, effect, audit) {
+                return Err(self.violation(format!("{}#{}: acknowledged, and lost: {what}", key.agent, key.number), object(effect), "lost"));
+            }
+        }
+        for (agent, number) in &self.settled {
+            if !audit.notes.contains_key(&(agent.clone(), *number)) {
+                return Err(self.violation(format!("the note of {agent}#{number} had survived a crash, and is lost"), "note", "lost"));
+            }
+        }
+        for ((agent, number), texts) in &audit.notes {
+            if texts.len() > 1 {
+                let message = format!("{agent}#{number} took effect {} times", texts.len());
+                return Err(self.violation(message, "note", "doubled"));
+            }
+            if !self.begun.contains(&OperationKey { agent: agent.clone(), number: *number }) {
+                return Err(self.violation(format!("a note of {agent}#{number} is there, and nobody asked for it"), "note", "invented"));
+            }
+        }
+        self.settled = audit.notes.keys().cloned().collect();
+        Ok(())
+    }
+}
+
+fn object(effect: &Effect) -> &'static str {
+    match effect {
+        Effect::Board { .. } => "board-key",
+        Effect::TaskClaimed { .. } | Effect::TaskLeft { .. } => "task",
+        Effect::ItemChecked { .. } => "item",
+        Effect::NoteAppended { .. } => "note",
+        Effect::AgentNoted { .. } => "agent-row",
+    }
+}
+
+/// What of an acknowledged effect the database doesn't show.
+fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String> {
+    match effect {
+        Effect::Board { writes, .. } => writes.iter().find_map(|written| {
+            let found = audit.board.get(&written.key).copied().unwrap_or(0);
+            (found < written.version).then(|| format!("`{}` is at version {found}, not {}", written.key, written.version))
+        }),
+        Effect::TaskClaimed { task, generation, .. } => {
+            let found = audit.tasks.get(task).map_or(0, |(found, _)| *found);
+            (found < *generation).then(|| format!("task `{task}` is at generation {found}, not {generation}"))
+        }
+        Effect::TaskLeft { task, is_done: true, .. } => {
+            let is_done = audit.tasks.get(task).is_some_and(|(_, is_done)| *is_done);
+            (!is_done).then(|| format!("task `{task}` isn't done"))
+        }
+        Effect::TaskLeft { .. } | Effect::AgentNoted { .. } => None,
+        Effect::ItemChecked { task, item, generation } => {
+            let found = audit.items.get(&(task.clone(), *item)).copied().flatten();
+            (found != Some(*generation)).then(|| format!("item {item} of task `{task}` isn't ticked under generation {generation}"))
+        }
+        Effect::NoteAppended { text } => match audit.notes.get(&(key.agent.clone(), key.number)).map(Vec::as_slice) {
+            None | Some([]) => Some("its note isn't there".into()),
+            Some([found, ..]) if found != text => Some("its note has another text".into()),
+            Some(_) => None,
+        },
+    }
+}
+
+impl Invariant for NoLostWrite {
+    fn id(&self) -> &'static str {
+        "no-lost-write"
+    }
+
+    fn interest(&self) -> Interest {
+        Interest::CLAIMS.and(Interest::LIVES)
+    }
+
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        if let Body::MachineCrashed = event.body {
+            return self.compare(view);
+        }
+        if let Some(OperationBegun { key, .. }) = event.claim() {
+            self.begun.insert(key);
+        } else if let Some(Committed { key, effect, .. }) = event.claim()
+            && let Some(before) = self.acknowledged.insert(key.clone(), effect.clone())
+            && before != effect
+        {
+            let message = format!("{}#{} took effect twice: {before:?}, then {effect:?}", key.agent, key.number);
+            return Err(self.violation(message, object(&before), "doubled"));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        self.compare(view)
+    }
+}
+
+/// SQLite finds nothing wrong with the database.
+pub struct DatabaseSound {
+    auditor: Auditor,
+}
+
+impl DatabaseSound {
+    /// Shares the auditor's readings.
+    pub fn new(auditor: Auditor) -> DatabaseSound {
+        DatabaseSound { auditor }
+    }
+
+    fn judge(&self, view: &View<'_>) -> Result<(), Violation> {
+        let (message, loss) = match &*self.auditor.read(view) {
+            Ok(None) => return Ok(()),
+            Ok(Some(audit)) if audit.problems.is_empty() => return Ok(()),
+            Ok(Some(audit)) => (audit.problems.join("; "), "corrupt"),
+            Err(error) => (format!("the database can't be read: {error}"), "unreadable"),
+        };
+        Err(Violation::new(self.id(), message).object("database").loss(loss))
+    }
+}
+
+impl Invariant for DatabaseSound {
+    fn id(&self) -> &'static str {
+        "database-sound"
+    }
+
+    fn interest(&self) -> Interest {
+        Interest::LIVES
+    }
+
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        if let Body::MachineCrashed = event.body { self.judge(view) } else { Ok(()) }
+    }
+
+    fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        self.judge(view)
+    }
+}

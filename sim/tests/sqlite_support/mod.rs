@@ -1,0 +1,94 @@
+//! What the tests of blocking code and of SQLite share: a scenario made of a closure, a plan for it, and common SQL. No test lives here.
+
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use rusqlite::{Connection, OpenFlags};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
+use seedstorm_sim::sys::disk::Persistence;
+use seedstorm_sim::{Options, Outcome, Plan, Scenario, Seed, Settings, World, run};
+use std::collections::BTreeMap;
+
+/// A scenario that a test writes in place.
+pub(crate) struct Script<F>(pub(crate) F);
+
+impl<F: Fn(&Plan, &mut World) + Sync> Scenario for Script<F> {
+    fn name(&self) -> &'static str {
+        "script"
+    }
+
+    fn about(&self) -> &'static str {
+        "what a test does"
+    }
+
+    fn plan(&self, seed: Seed, _options: &Options) -> Result<Plan, OptionsError> {
+        Ok(plan(seed.0))
+    }
+
+    fn populate(&self, plan: &Plan, world: &mut World) {
+        (self.0)(plan, world);
+    }
+
+    fn coverage(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn invariants(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+}
+
+/// A plan without faults: random schedule, NVMe latencies, the harshest persistence.
+pub(crate) fn plan(seed: u64) -> Plan {
+    Plan {
+        format: PLAN_FORMAT,
+        scenario: "script".into(),
+        seed: Seed(seed),
+        strategy: StrategyPlan::Random,
+        persistence: Persistence::Posix,
+        latency: "nvme".into(),
+        chaos_ns: 30_000_000_000,
+        calm_ns: 60_000_000_000,
+        steps_max: 5_000_000,
+        disk_capacity_bytes: None,
+        clock_skew_ns: BTreeMap::new(),
+        settings: BTreeMap::new(),
+        faults: Vec::new(),
+        operations: Vec::new(),
+    }
+}
+
+/// A fault on a process, or on the machine.
+pub(crate) fn fault(id: u32, kind: FaultKind, process: Option<&str>, when: Trigger) -> FaultPlan {
+    FaultPlan { id, kind, process: process.map(str::to_owned), when, for_ns: 5_000_000, by_ns: 0 }
+}
+
+/// Runs a plan.
+pub(crate) fn run_plan(plan: &Plan, populate: impl Fn(&Plan, &mut World) + Sync) -> Outcome {
+    run(&Script(populate), plan, Settings::default()).expect("the plan can be run")
+}
+
+/// Runs a plan, and demands that nothing was violated.
+pub(crate) fn pass(plan: &Plan, populate: impl Fn(&Plan, &mut World) + Sync) -> Outcome {
+    let outcome = run_plan(plan, populate);
+    assert!(outcome.passed(), "seed {}: {:#?}", plan.seed.0, outcome.violations);
+    outcome
+}
+
+/// Opens a database as the model does.
+pub(crate) fn open(path: &str) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags)
+}
+
+/// Opens a database in WAL mode with `synchronous=FULL`.
+pub(crate) fn open_wal(path: &str) -> rusqlite::Result<Connection> {
+    let connection = open(path)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    Ok(connection)
+}
+
+/// One number out of a query.
+pub(crate) fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
+    connection.query_row(sql, [], |row| row.get(0))
+}
