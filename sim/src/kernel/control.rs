@@ -238,7 +238,7 @@ impl Core {
         self.sqlite.after_unwind();
         self.strategy.ended(id);
         self.emit_of(id, Body::Ended(ended));
-        for inode in self.disk.take_released() {
+        while let Some(inode) = self.disk.next_released() {
             self.wake(WaitKey::File(inode));
         }
         let now_ns = self.now_ns;

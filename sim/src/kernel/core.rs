@@ -126,16 +126,16 @@ impl Kernel {
         (task != NO_TASK).then_some(task)
     }
 
-    /// Takes a grant back that the poll didn't use. True if there was one.
-    #[inline]
-    pub(super) fn take_unused_grant(&self) -> bool {
-        self.0.granted.replace(NO_TASK) != NO_TASK
-    }
-
     /// The task whose program runs now. None between steps, and while the futures of a dead process are dropped.
     pub(crate) fn polled(&self) -> Option<Identity> {
         let task = self.0.polled.get();
         if task == NO_TASK { None } else { self.with(|core| core.identity_of(task)) }
+    }
+
+    /// Takes a grant back that the poll didn't use. True if there was one.
+    #[inline]
+    pub(super) fn take_unused_grant(&self) -> bool {
+        self.0.granted.replace(NO_TASK) != NO_TASK
     }
 
     /// Whether the call that this task announced has been picked.
@@ -213,6 +213,19 @@ impl Core {
         process.is_live() && process.owner == sys.owner && self.tasks[sys.task.0 as usize].generation == sys.generation
     }
 
+    /// Whether `sys`'s task has no outstanding call. A dead process has none.
+    pub(crate) fn is_idle(&self, sys: &Identity) -> bool {
+        !self.is_current(sys) || self.tasks[sys.task.0 as usize].state == TaskState::Running
+    }
+
+    fn identity_of(&self, task: TaskId) -> Option<Identity> {
+        let slot = &self.tasks[task.0 as usize];
+        let Ready { process, ordinal, .. } = slot.call;
+        let Process { owner, boot, .. } = self.processes[process.0 as usize];
+        let identity = Identity { task, generation: slot.generation, process, ordinal, owner, boot };
+        self.is_current(&identity).then_some(identity)
+    }
+
     /// Whether `sys` belongs to a live incarnation of its process, whichever of its tasks it was made for.
     #[inline]
     pub(crate) fn is_alive(&self, sys: &Identity) -> bool {
@@ -229,19 +242,6 @@ impl Core {
             return *sys;
         }
         Identity { task, generation, ordinal: slot.call.ordinal, ..*sys }
-    }
-
-    /// Whether `sys`'s task has no outstanding call. A dead process has none.
-    pub(crate) fn is_idle(&self, sys: &Identity) -> bool {
-        !self.is_current(sys) || self.tasks[sys.task.0 as usize].state == TaskState::Running
-    }
-
-    fn identity_of(&self, task: TaskId) -> Option<Identity> {
-        let slot = &self.tasks[task.0 as usize];
-        let Ready { process, ordinal, .. } = slot.call;
-        let Process { owner, boot, .. } = self.processes[process.0 as usize];
-        let identity = Identity { task, generation: slot.generation, process, ordinal, owner, boot };
-        self.is_current(&identity).then_some(identity)
     }
 
     #[inline]
@@ -364,7 +364,7 @@ impl Core {
         }
         let (kind, arguments, data) = (header.kind, header.arguments, call.data(value));
         self.emit(Some(sys), Body::Call { kind, object, arguments, result: numbers, data, took_ns });
-        for inode in self.disk.take_released() {
+        while let Some(inode) = self.disk.next_released() {
             self.wake(WaitKey::File(inode));
         }
     }

@@ -40,7 +40,9 @@ pub fn agent(agent: u64, transactions: u64) -> rusqlite::Result<u64> {
         let mix = (agent * 7919 + number).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let key = format!("key-{}", mix % 12);
         if mix % 8 == 0 {
-            connection.prepare_cached("SELECT count(*), sum(version) FROM board")?.query_row([], |row| row.get::<_, i64>(0))?;
+            connection
+                .prepare_cached("SELECT count(*), sum(version) FROM board")?
+                .query_row([], |row| row.get::<_, i64>(0))?;
             continue;
         }
         let done = transaction(&connection, agent, number, &key, (mix % 300) as usize);
@@ -57,9 +59,12 @@ fn transaction(connection: &Connection, agent: u64, number: u64, key: &str, byte
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     connection.prepare_cached("INSERT INTO operation VALUES(?, ?)")?.execute(params![agent as i64, number as i64])?;
     if number % 3 == 0 {
-        connection.prepare_cached("INSERT INTO note(agent, body) VALUES(?, zeroblob(?))")?.execute(params![agent as i64, bytes as i64])?;
+        connection
+            .prepare_cached("INSERT INTO note(agent, body) VALUES(?, zeroblob(?))")?
+            .execute(params![agent as i64, bytes as i64])?;
     } else {
-        let version: i64 = connection.prepare_cached("SELECT version FROM board WHERE key = ?")?.query_row([key], |row| row.get(0))?;
+        let version: i64 =
+            connection.prepare_cached("SELECT version FROM board WHERE key = ?")?.query_row([key], |row| row.get(0))?;
         connection
             .prepare_cached("UPDATE board SET value = zeroblob(?), version = ? WHERE key = ?")?
             .execute(params![bytes as i64, version + 1, key])?;

@@ -268,4 +268,10 @@ impl Disk {
     pub fn take_released(&mut self) -> Vec<InodeId> {
         std::mem::take(&mut self.released)
     }
+
+    /// The first of the inodes that [`Disk::take_released`] would tell, which then tells it no more. Frees no memory.
+    #[inline]
+    pub fn next_released(&mut self) -> Option<InodeId> {
+        if self.released.is_empty() { None } else { Some(self.released.remove(0)) }
+    }
 }
