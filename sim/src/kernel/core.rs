@@ -4,6 +4,7 @@ use super::control::Control;
 use super::inject::{Injected, Injector, Verdict};
 use super::latency::Latencies;
 use super::process::{Process, StreamKeys};
+use super::run::Listener;
 use super::task::{Task, TaskState, Timer, WaitKey};
 use super::view::View;
 use crate::errno::Errno;
@@ -20,9 +21,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
-
-/// Listens to every event of a run; absent when nobody does.
-pub(super) type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>)>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {

@@ -1,6 +1,6 @@
 //! One run: a fresh thread, a madsim runtime, the world in one madsim task, and the result.
 
-use super::core::{Core, Kernel, Listener, Phase};
+use super::core::{Core, Kernel, Phase};
 use super::executor::Executor;
 use super::inject::Injector;
 use super::latency::{Latencies, PROFILES, Profile};
@@ -22,6 +22,9 @@ use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
+/// Is told every event of a run, just after it took effect.
+pub type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>;
+
 /// How a plan is run. None of it changes the trace hash.
 #[derive(Default)]
 pub struct Settings {
@@ -30,7 +33,7 @@ pub struct Settings {
     /// Follow these decisions instead of the plan's strategy.
     pub replay: Option<Decisions>,
     /// Is told every event.
-    pub listener: Option<Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>>,
+    pub listener: Option<Listener>,
 }
 
 /// What a run came to.
@@ -178,8 +181,6 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
     }
     let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
     let strategy_is_replay = settings.replay.is_some();
-    let listener =
-        settings.listener.map(|mut listener| -> Listener { Box::new(move |event, view| listener(event, view)) });
     Ok(Core {
         seed,
         plan: Rc::new(plan.clone()),
@@ -220,7 +221,7 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
         hasher: TraceHasher::default(),
         observed: driver.as_ref().map_or(Interest::NONE, |driver| driver.interest()),
         driver,
-        listener,
+        listener: settings.listener,
         traced: crate::trace::layer::is_wanted(),
         observations: RefCell::new(Observations::default()),
         violations: Vec::new(),
