@@ -1,5 +1,6 @@
 //! `no-unhandled-error` and `lock-timeouts-handled`: agents end well, whatever they met.
 
+use crate::swarm::TERMINATED;
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::trace::{Body, Ended, Event, Interest};
@@ -21,7 +22,7 @@ impl Invariant for NoUnhandledError {
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        judge(self.id(), event, view, |code| code != 0 && code != LOCK_TIMEOUT, "unhandled")
+        judge(self.id(), event, view, |code| ![0, LOCK_TIMEOUT, TERMINATED].contains(&code), "unhandled")
     }
 }
 
@@ -43,7 +44,13 @@ impl Invariant for LockTimeoutsHandled {
     }
 }
 
-fn judge(id: &str, event: &Event<'_>, view: &View<'_>, is_bad: impl Fn(u8) -> bool, loss: &'static str) -> Result<(), Violation> {
+fn judge(
+    id: &str,
+    event: &Event<'_>,
+    view: &View<'_>,
+    is_bad: impl Fn(u8) -> bool,
+    loss: &'static str,
+) -> Result<(), Violation> {
     let (Body::Ended(Ended::Exited { code, why }), Some(process)) = (&event.body, event.process) else { return Ok(()) };
     if !is_bad(*code) {
         return Ok(());

@@ -75,8 +75,10 @@ impl Os {
     pub(crate) fn called_after_death(&self) -> Errno {
         let calls = self.calls_after_death.get() + 1;
         self.calls_after_death.set(calls);
-        while calls > CALLS_AFTER_DEATH_MAX {
-            self.suspend(None);
+        if calls > CALLS_AFTER_DEATH_MAX {
+            loop {
+                self.suspend(None);
+            }
         }
         Errno::Dead
     }

@@ -38,15 +38,15 @@ impl WalProgress {
         *self = WalProgress { start: u64::MAX, is_writing: true, ..WalProgress::default() };
     }
 
-    /// Bytes were written to the WAL.
+    /// Of these bytes, so many were written to the WAL. The rest of a short write comes in a call of its own.
     #[inline]
-    pub(super) fn wrote(&mut self, wal: InodeId, offset: u64, bytes: &[u8]) {
+    pub(super) fn wrote(&mut self, wal: InodeId, offset: u64, bytes: &[u8], written: usize) {
         if !self.is_writing {
             return;
         }
         self.wal = wal.0;
         self.start = self.start.min(offset);
-        self.end = self.end.max(offset + bytes.len() as u64);
+        self.end = self.end.max(offset + written as u64);
         if bytes.len() == FRAME_HEADER_BYTES && bytes[4..8] != [0; 4] {
             self.has_commit_frame = true;
         }

@@ -26,7 +26,9 @@
 //! | `commit` | whether what a process committed is durable |
 //! | `random` | the seeding of SQLite's own generator |
 //! | `inspect` | SQLite on a copy of a disk, outside the run |
+//! | `memory` | the C library's allocator, tuned |
 //! | `code` | errors as SQLite's result codes |
+//! | `version` | which SQLite this is |
 
 #![allow(unsafe_code, reason = "SQLite calls through C function pointers and shares memory by raw pointers")]
 
@@ -36,17 +38,20 @@ mod commit;
 mod database_lock;
 mod file;
 mod inspect;
+mod memory;
 mod methods;
 mod open;
 mod random;
 mod shared_lock;
 mod shared_memory;
 mod state;
+mod version;
 mod vfs;
 
 pub use commit::CommitDurability;
 pub use inspect::inspect;
 pub use shared_lock::WalLocks;
+pub use version::{compile_options, source_id};
 
 pub(crate) use file::{program_key, serve};
 pub(crate) use random::{enters, forget_seed};
@@ -57,6 +62,7 @@ pub(crate) use state::State;
 /// # Panics
 /// When SQLite can't be initialised.
 pub(crate) fn begin_run() {
+    memory::keep();
     vfs::register();
     file::next_run();
     random::reset();

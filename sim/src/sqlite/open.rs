@@ -44,10 +44,11 @@ impl VfsCall for OpenFile<'_> {
             Role::Database => Some(state.attach(owner, inode)),
             Role::Wal => {
                 let database = path.strip_suffix("-wal").and_then(|path| disk.inode_of(path));
-                database.and_then(|inode| state.find(owner, inode)).map(|place| {
+                let place = database.and_then(|inode| state.find(owner, inode));
+                if let Some(place) = place {
                     state.at(place).references += 1;
-                    place
-                })
+                }
+                place
             }
             Role::Other => None,
         };

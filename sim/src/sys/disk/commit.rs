@@ -13,20 +13,22 @@ impl Disk {
     /// the profile's to say: see [`Persistence`].
     ///
     /// # Errors
-    /// EBADF.
+    /// EBADF; EIO, once, if an fsync through another description has failed since this one was opened: what was not durable then is lost,
+    /// whoever wrote it (fsync(2), "Notes"). What has been written since is durable all the same.
     pub fn fsync(&mut self, owner: Owner, fd: Fd) -> Result<(), Errno> {
         let inode = self.descriptors.get(owner, fd)?.inode;
-        self.fsync_inode(inode)
+        self.fsync_inode(inode)?;
+        if self.descriptors.take_error(owner, fd)? { Err(Errno::Io) } else { Ok(()) }
     }
 
     /// What SQLite's unix VFS does at the first sync of a journal that it created: an fsync of the file, then one of the
     /// directory that its name is in (os_unix.c, `unixSync` with `UNIXFILE_DIRSYNC`).
     ///
     /// # Errors
-    /// EBADF.
+    /// As [`Disk::fsync`].
     pub fn fsync_with_new_entry(&mut self, owner: Owner, fd: Fd) -> Result<(), Errno> {
+        self.fsync(owner, fd)?;
         let inode = self.descriptors.get(owner, fd)?.inode;
-        self.fsync_inode(inode)?;
         let parent = self.inode(inode)?.parent;
         if self.inodes.contains_key(&parent) { self.fsync_inode(parent) } else { Ok(()) }
     }

@@ -15,6 +15,8 @@ pub(super) struct Description {
     pub(super) owner: Owner,
     pub(super) flags: OpenFlags,
     pub(super) cursor: u64,
+    /// The file's write-back has failed since this was opened, and no fsync through it has said so yet (Linux: errseq_t).
+    pub(super) owes_error: bool,
     /// How many descriptors lead to it.
     references: u32,
 }
@@ -55,6 +57,21 @@ impl Descriptors {
 
     pub(super) fn by_id(&self, id: DescriptionId) -> Option<&Description> {
         self.descriptions.get(id as usize).and_then(Option::as_ref)
+    }
+
+    /// Write-back of a file failed, and the fsync through `reported` says so: each other description of it will say so once.
+    pub(super) fn owe_error(&mut self, inode: InodeId, reported: DescriptionId) {
+        for (id, description) in self.descriptions.iter_mut().enumerate() {
+            if let Some(description) = description.as_mut().filter(|description| description.inode == inode) {
+                description.owes_error = id as DescriptionId != reported;
+            }
+        }
+    }
+
+    /// Whether an fsync through this description must report an earlier failure. Asking settles it.
+    #[inline]
+    pub(super) fn take_error(&mut self, owner: Owner, fd: Fd) -> Result<bool, Errno> {
+        self.get_mut(owner, fd).map(|description| std::mem::take(&mut description.owes_error))
     }
 
     pub(super) fn is_open(&self, inode: InodeId) -> bool {
@@ -154,7 +171,7 @@ impl Disk {
         if flags.truncate {
             self.set_len_of(inode, 0)?;
         }
-        let id = self.descriptors.add(Description { inode, owner, flags, cursor: 0, references: 1 });
+        let id = self.descriptors.add(Description { inode, owner, flags, cursor: 0, owes_error: false, references: 1 });
         self.descriptors.set(owner, fd, id);
         self.enforce_dirty_limit();
         Ok(fd)
@@ -168,7 +185,7 @@ impl Disk {
         let fd = self.descriptors.lowest_free(owner, self.options.descriptors_max)?;
         let inode = self.add_inode(Node::File(FileNode::default()), ROOT);
         let flags = OpenFlags::READ_WRITE;
-        let id = self.descriptors.add(Description { inode, owner, flags, cursor: 0, references: 1 });
+        let id = self.descriptors.add(Description { inode, owner, flags, cursor: 0, owes_error: false, references: 1 });
         self.descriptors.set(owner, fd, id);
         Ok(fd)
     }
@@ -250,5 +267,11 @@ impl Disk {
     #[inline]
     pub fn take_released(&mut self) -> Vec<InodeId> {
         std::mem::take(&mut self.released)
+    }
+
+    /// The first of the inodes that [`Disk::take_released`] would tell, which then tells it no more. Frees no memory.
+    #[inline]
+    pub fn next_released(&mut self) -> Option<InodeId> {
+        if self.released.is_empty() { None } else { Some(self.released.remove(0)) }
     }
 }

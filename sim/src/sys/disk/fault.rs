@@ -83,7 +83,7 @@ impl Disk {
 
     /// An fsync(2) that fails, as on Linux since 4.13 (LWN 752063, "PostgreSQL's fsync() surprise").
     ///
-    /// Of a file: the error is reported this once. The operations that were not durable leave the pending set as if clean:
+    /// Of a file: the error is reported this once through this description, and once through each other that is open now (errseq_t). The operations that were not durable leave the pending set as if clean:
     /// no later fsync makes them durable, and no crash keeps them. Reads go on showing them until [`Disk::evict`].
     /// Of a directory: nothing becomes durable, and its entries stay pending (they are in the journal, not in pages).
     ///
@@ -93,10 +93,11 @@ impl Disk {
     /// # Errors
     /// Always: EIO, or EBADF.
     pub fn fsync_failed(&mut self, owner: Owner, fd: Fd) -> Errno {
-        let inode = match self.descriptors.get(owner, fd) {
-            Ok(description) => description.inode,
-            Err(error) => return error,
+        let (inode, description) = match (self.descriptors.get(owner, fd), self.descriptors.id(owner, fd)) {
+            (Ok(description), Ok(id)) => (description.inode, id),
+            (Err(error), _) | (_, Err(error)) => return error,
         };
+        self.descriptors.owe_error(inode, description);
         if let Ok(file) = self.inode(inode).and_then(|inode| inode.file())
             && !file.log.is_empty()
         {

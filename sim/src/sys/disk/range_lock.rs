@@ -63,16 +63,16 @@ impl RangeLockTable {
     }
 
     /// Gives `owner` the mode `mode`, or none, on `start..end`: splits what it holds there, and merges what touches.
-    /// True if anything was released or weakened.
+    /// True if anything was released or weakened. In place: SQLite locks and unlocks at every transaction.
     fn set(&mut self, inode: InodeId, owner: Owner, start: u64, end: u64, mode: Option<LockMode>) -> bool {
         let locks = self.held.entry(inode).or_default();
         let mut is_weakened = false;
-        let mut next = Vec::with_capacity(locks.len() + 2);
         let mut new = mode.map(|mode| RangeLock { start, end, owner, mode });
-        for lock in locks.drain(..) {
+        // What is left of locks that reach out of the range: on either side one at most.
+        let (mut left, mut right) = (None, None);
+        locks.retain(|lock| {
             if lock.owner != owner {
-                next.push(lock);
-                continue;
+                return true;
             }
             if let Some(new) = &mut new
                 && lock.mode == new.mode
@@ -81,26 +81,26 @@ impl RangeLockTable {
             {
                 new.start = new.start.min(lock.start);
                 new.end = new.end.max(lock.end);
-                continue;
+                return false;
             }
             if !lock.overlaps(start, end) {
-                next.push(lock);
-                continue;
+                return true;
             }
             is_weakened |= mode.is_none() || lock.mode == LockMode::Exclusive;
             if lock.start < start {
-                next.push(RangeLock { end: start, ..lock });
+                left = Some(RangeLock { end: start, ..*lock });
             }
             if end < lock.end {
-                next.push(RangeLock { start: end, ..lock });
+                right = Some(RangeLock { start: end, ..*lock });
             }
+            false
+        });
+        for lock in [left, new, right].into_iter().flatten() {
+            let place = locks.partition_point(|other| *other < lock);
+            locks.insert(place, lock);
         }
-        next.extend(new);
-        next.sort_unstable();
-        if next.is_empty() {
+        if locks.is_empty() {
             self.held.remove(&inode);
-        } else {
-            *locks = next;
         }
         is_weakened
     }

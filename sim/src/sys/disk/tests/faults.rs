@@ -1,7 +1,7 @@
 //! Each fault really happens: what it promises to break is broken.
 
 use super::super::{Disk, OpenFlags, Persistence};
-use super::{ALICE, PROFILES, disk, draw, durable_file, open, over_crashes};
+use super::{ALICE, BOB, PROFILES, disk, draw, durable_file, open, over_crashes};
 use crate::errno::Errno;
 
 #[test]
@@ -72,6 +72,22 @@ fn a_failed_fsync_shows_new_data_until_eviction() -> Result<(), Errno> {
         assert!(!disk.evict(inode));
         assert!(disk.is_range_durable(inode, 0, 3));
     }
+    Ok(())
+}
+
+#[test]
+fn a_failed_fsync_is_reported_once_through_each_open_description() -> Result<(), Errno> {
+    let mut disk = disk(Persistence::Ext4);
+    let mine = durable_file(&mut disk, "/a", b"old")?;
+    let theirs = disk.open(BOB, "/a", OpenFlags::READ_WRITE)?;
+    disk.pwrite(BOB, theirs, 0, b"new")?;
+    assert_eq!(disk.fsync_failed(ALICE, mine), Errno::Io);
+    let later = disk.open(BOB, "/a", OpenFlags::READ_WRITE)?;
+    assert_eq!(disk.fsync(BOB, theirs), Err(Errno::Io), "their bytes are lost, so they must hear of it");
+    assert_eq!(disk.fsync(BOB, theirs), Ok(()), "once");
+    assert_eq!(disk.fsync(ALICE, mine), Ok(()), "it has been told");
+    assert_eq!(disk.fsync(BOB, later), Ok(()), "opened after the failure had been reported");
+    assert_eq!(disk.durable_read("/a"), Some(b"old".to_vec()));
     Ok(())
 }
 
