@@ -77,7 +77,8 @@ fn holder_and_waiter(world: &mut World, config: &Config, diary: &Diary, holds_ns
 fn a_dead_owners_lock_is_acquired() {
     for kind in LockKind::ALL {
         for nth in 1..=20 {
-            let killed = fault(FaultKind::Kill, Some("holder-0"), Trigger::While { position: Position::HoldingLock, nth }, 0);
+            let killed =
+                fault(FaultKind::Kill, Some("holder-0"), Trigger::While { position: Position::HoldingLock, nth }, 0);
             let plan = Plan { faults: vec![killed], ..timed(nth) };
             let diary = Diary::default();
             pass(&plan, |world| holder_and_waiter(world, &config(kind), &diary, 5 * SECOND));
@@ -112,8 +113,19 @@ fn a_kill_anywhere_in_an_acquisition_leaves_a_lock_that_works() {
 
 fn calls_of_an_acquisition() -> Vec<(CallKind, u64)> {
     let kinds = [
-        CallKind::Open, CallKind::Read, CallKind::Write, CallKind::Sync, CallKind::Close, CallKind::Link, CallKind::Unlink,
-        CallKind::Lock, CallKind::Claim, CallKind::ReadDirectory, CallKind::MakeDirectory, CallKind::WriteAt, CallKind::Rename,
+        CallKind::Open,
+        CallKind::Read,
+        CallKind::Write,
+        CallKind::Sync,
+        CallKind::Close,
+        CallKind::Link,
+        CallKind::Unlink,
+        CallKind::Lock,
+        CallKind::Claim,
+        CallKind::ReadDirectory,
+        CallKind::MakeDirectory,
+        CallKind::WriteAt,
+        CallKind::Rename,
     ];
     kinds.into_iter().flat_map(|kind| (1..=3).map(move |nth| (kind, nth))).collect()
 }
@@ -124,12 +136,16 @@ fn a_reused_pid_is_no_owner() {
     let reused = fault(FaultKind::PidReuse, Some("holder-0"), Trigger::AtNs(15 * MS), 60 * SECOND);
     for kind in [LockKind::Flock, LockKind::OwnerFile] {
         let diary = Diary::default();
-        pass(&Plan { faults: vec![reused.clone()], ..timed(1) }, |world| holder_and_waiter(world, &config(kind), &diary, 5 * SECOND));
+        pass(&Plan { faults: vec![reused.clone()], ..timed(1) }, |world| {
+            holder_and_waiter(world, &config(kind), &diary, 5 * SECOND)
+        });
         assert_eq!(diary.notes(), ["held", "acquired"]);
     }
     let mutant = Config { mutant: Some(Mutant::PidReuseIgnored), ..config(LockKind::OwnerFile) };
     let diary = Diary::default();
-    violate(&Plan { faults: vec![reused], ..timed(1) }, "lock-reclaimed", |world| holder_and_waiter(world, &mutant, &diary, 5 * SECOND));
+    violate(&Plan { faults: vec![reused], ..timed(1) }, "lock-reclaimed", |world| {
+        holder_and_waiter(world, &mutant, &diary, 5 * SECOND)
+    });
     diary.expect("timed out");
 }
 
@@ -139,14 +155,18 @@ fn a_paused_owner_keeps_its_lock() {
     let paused = fault(FaultKind::Pause, Some("holder-0"), Trigger::AtNs(15 * MS), 11 * SECOND);
     for kind in [LockKind::Flock, LockKind::OwnerFile] {
         let diary = Diary::default();
-        pass(&Plan { faults: vec![paused.clone()], ..timed(1) }, |world| holder_and_waiter(world, &config(kind), &diary, SECOND));
+        pass(&Plan { faults: vec![paused.clone()], ..timed(1) }, |world| {
+            holder_and_waiter(world, &config(kind), &diary, SECOND)
+        });
         let notes = diary.notes();
         assert!(notes[1].starts_with("timed out") && notes[1].contains("holder-0 (pid"), "{}: {notes:?}", kind.name());
         assert_eq!(notes[2], "given back");
     }
     let mutant = Config { mutant: Some(Mutant::LiveOwnerReapedByAge), ..config(LockKind::OwnerFile) };
     let diary = Diary::default();
-    violate(&Plan { faults: vec![paused], ..timed(1) }, "lock-exclusion", |world| holder_and_waiter(world, &mutant, &diary, SECOND));
+    violate(&Plan { faults: vec![paused], ..timed(1) }, "lock-exclusion", |world| {
+        holder_and_waiter(world, &mutant, &diary, SECOND)
+    });
 }
 
 /// L6: at each step, what stands at the lock's name is a whole record or nothing; an unreadable one, which only a damaged disk leaves, is not
@@ -161,7 +181,10 @@ fn an_unreadable_record_is_held_until_its_grace_is_over() {
         process(world, "finder", &config, move |sys, locks| {
             let diary = noted.clone();
             async move {
-                let torn = sys.open("/swarm/.locks/document.plan.owner", OpenFlags::WRITE.create_exclusive()).await.expect("a free name");
+                let torn = sys
+                    .open("/swarm/.locks/document.plan.owner", OpenFlags::WRITE.create_exclusive())
+                    .await
+                    .expect("a free name");
                 torn.write_all(b"seedstorm/1 00000").await.expect("room");
                 drop(torn);
                 let since_ns = sys.monotonic_ns();
@@ -197,7 +220,11 @@ fn a_record_is_published_whole() {
     let caught = |mutant| {
         let config = Config { mutant, ..config(LockKind::OwnerFile) };
         let outcomes = (0..60).map(|seed| run_plan(&plan(seed), |world| crowd(&config, world)));
-        outcomes.filter(|outcome| outcome.violations.first().is_some_and(|violation| violation.invariant == "lock-exclusion")).count()
+        outcomes
+            .filter(|outcome| {
+                outcome.violations.first().is_some_and(|violation| violation.invariant == "lock-exclusion")
+            })
+            .count()
     };
     assert_eq!(caught(None), 0);
     assert!(caught(Some(Mutant::EmptyOwnerFileIsStale)) > 5);
@@ -208,7 +235,8 @@ fn a_record_is_published_whole() {
 fn reclaiming_is_race_free() {
     let reclaimed: u64 = (0..150)
         .map(|seed| {
-            let killed = fault(FaultKind::Kill, Some("holder-0"), Trigger::While { position: Position::HoldingLock, nth: 1 }, 0);
+            let killed =
+                fault(FaultKind::Kill, Some("holder-0"), Trigger::While { position: Position::HoldingLock, nth: 1 }, 0);
             let plan = Plan { faults: vec![killed], ..plan(seed) };
             let config = config(LockKind::OwnerFile);
             let outcome = pass(&plan, |world| {
@@ -243,12 +271,18 @@ fn a_late_write_under_an_old_lease_is_refused() {
                     let _ = sys.sleep(starts_ns).await;
                     let held = locks.acquire(&sys, lock()).await.expect("free, or run out");
                     let token = held.token().expect("a lease has a token");
-                    let fence = Fence::new("/swarm/documents/plan", "/swarm/.locks/plan", config.lock_timeout_ns, config.mutant);
+                    let fence = Fence::new(
+                        "/swarm/documents/plan",
+                        "/swarm/.locks/plan",
+                        config.lock_timeout_ns,
+                        config.mutant,
+                    );
                     fence.enter(&sys, token).await.expect("the newest token");
                     let _ = sys.sleep(works_ns).await;
                     match fence.write(&sys, token, &mut Document::default()).await {
                         Ok(written) => {
-                            sys.claim(&FencedWrite { resource: "plan".into(), token, sequence: written.sequence }).await;
+                            sys.claim(&FencedWrite { resource: "plan".into(), token, sequence: written.sequence })
+                                .await;
                             diary.note(format!("{role} wrote"));
                         }
                         Err(FileError::Fenced { token: 1, newest: 2, .. }) => diary.note(format!("{role} was refused")),
@@ -281,7 +315,8 @@ fn the_lock_outlives_the_file_that_it_protects() {
         process(world, "a", &config, move |sys, locks| {
             let diary = noted.clone();
             async move {
-                let data = sys.open("/swarm/documents/plan", OpenFlags::READ_WRITE.create()).await.expect("a free name");
+                let data =
+                    sys.open("/swarm/documents/plan", OpenFlags::READ_WRITE.create()).await.expect("a free name");
                 data.lock(LockMode::Exclusive).await.expect("nobody else has it");
                 let held = locks.acquire(&sys, lock()).await.expect("nobody else wants it");
                 seedstorm_model::file::replace(&sys, "/swarm/documents/plan", b"new").await.expect("room");
@@ -357,7 +392,8 @@ fn a_waiter_is_not_starved() {
             if backoff == BackoffPolicy::FairQueue {
                 // Whoever holds it when we join, and whoever was in front of us then.
                 let notes = diary.notes();
-                let fair = notes.iter().any(|note| note == "waiter overtaken 0 times" || note == "waiter overtaken 1 times");
+                let fair =
+                    notes.iter().any(|note| note == "waiter overtaken 0 times" || note == "waiter overtaken 1 times");
                 assert!(fair, "{}: {notes:?}", kind.name());
             }
         }
@@ -422,7 +458,9 @@ fn a_lock_survives_a_failing_disk() {
             for nth in 1..=3 {
                 let failing = fault(failure, Some("holder-0"), Trigger::Call { kind: call, nth }, 0);
                 let diary = Diary::default();
-                pass(&Plan { faults: vec![failing], ..timed(nth) }, |world| holder_and_waiter(world, &config(kind), &diary, 10 * MS));
+                pass(&Plan { faults: vec![failing], ..timed(nth) }, |world| {
+                    holder_and_waiter(world, &config(kind), &diary, 10 * MS)
+                });
                 diary.expect("given back");
                 diary.expect("acquired");
             }

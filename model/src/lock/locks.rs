@@ -34,7 +34,6 @@ impl Held {
     }
 }
 
-
 impl Locks {
     /// The locks of a configuration.
     pub fn new(config: &Config) -> Locks {
@@ -69,9 +68,12 @@ impl Locks {
             Ok(grant) => grant,
             Err(error) => {
                 self.order.borrow_mut().leave(&lock);
-                if let LockError::TimedOut { holder, .. } = &error {
-                    sys.claim(&LockTimedOut { lock: name, holder: holder.to_string() }).await;
-                }
+                let holder = match &error {
+                    LockError::TimedOut { holder, .. } => holder.to_string(),
+                    _ => String::new(),
+                };
+                // Also when it gave up for another reason: it waits no more.
+                sys.claim(&LockTimedOut { lock: name, holder }).await;
                 if let Some(ticket) = ticket {
                     ticket.leave(sys).await;
                 }
@@ -104,7 +106,13 @@ impl Locks {
         released
     }
 
-    async fn wait(&self, sys: &Sys, lock: &LockName, ticket: Option<&Ticket>, since_ns: u64) -> Result<Grant, LockError> {
+    async fn wait(
+        &self,
+        sys: &Sys,
+        lock: &LockName,
+        ticket: Option<&Ticket>,
+        since_ns: u64,
+    ) -> Result<Grant, LockError> {
         let mut backoff = Backoff::new(self.policy, self.mutant);
         let (mut attempts, mut holder, mut last) = (0, Holder::Unknown, None);
         loop {
