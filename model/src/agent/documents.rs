@@ -6,7 +6,7 @@ use crate::claims::{DocumentLoaded, DocumentSaved, OperationKey};
 use crate::file::{Document, Fence, FileError, Loaded, load, quarantine, replace, seal};
 use crate::lock::{Backoff, Held, LockError, LockName};
 use seedstorm_sim::Sys;
-use seedstorm_sim::sys::claim::{FencedWrite, Happened};
+use seedstorm_sim::sys::claim::{FencedEntry, FencedWrite, Happened};
 
 /// A history that is longer is worth a compaction.
 const HISTORY_MAX: usize = 8;
@@ -135,6 +135,9 @@ impl Agent {
             fence.enter(sys, token).await?;
         }
         let mut document = load_or_begin(sys, &path).await?;
+        if let Some(token) = held.token() {
+            sys.claim(&FencedEntry { resource: name.to_owned(), token, sequence: document.sequence }).await;
+        }
         let made = match change {
             Change::Compact if document.history.len() <= HISTORY_MAX => return Ok(None),
             Change::Compact => {
