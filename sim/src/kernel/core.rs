@@ -168,15 +168,17 @@ impl Kernel {
     }
 
     pub(crate) fn withdraw(&self, sys: &Identity) {
-        if self.is_granted(sys) {
+        let is_current = self.with(|core| {
+            let is_current = core.is_current(sys);
+            if is_current {
+                core.withdraw(sys.task);
+            }
+            is_current
+        });
+        if is_current && self.is_granted(sys) {
             // Else the task's next call would take effect before it is picked.
             self.0.granted.set(NO_TASK);
         }
-        self.with(|core| {
-            if core.is_current(sys) {
-                core.withdraw(sys.task);
-            }
-        });
     }
 
     /// Lets the picked call of `sys`'s task take effect.
