@@ -44,6 +44,8 @@ mod random;
 mod shared_lock;
 mod shared_memory;
 mod state;
+#[cfg(test)]
+mod tests;
 mod vfs;
 
 pub use commit::CommitDurability;
@@ -51,7 +53,7 @@ pub use inspect::inspect;
 pub use shared_lock::WalLocks;
 
 pub(crate) use file::{program_key, serve};
-pub(crate) use random::{enters, forget_seed};
+pub(crate) use random::forget_seed;
 pub(crate) use state::State;
 
 /// Resets SQLite's process-wide state, so that a run doesn't depend on the runs before it.
