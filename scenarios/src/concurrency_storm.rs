@@ -19,25 +19,85 @@ const DURATION_MAX_NS: u64 = 24 * 3600 * SECOND_NS;
 
 /// What a storm draws for itself. The draws are wide on purpose: a workload tuned to one bug finds that bug only.
 pub const SETTINGS: &[Setting] = &[
-    Setting { key: "operations", about: "operations of each agent in the chaos", range: Range::Number(1, 100_000, &[5, 10, 15, 20, 30, 40]) },
-    Setting { key: "bursts", about: "times at which all agents begin at once", range: Range::Number(1, 1000, &[1, 2, 3, 5]) },
-    Setting { key: "think_us", about: "the longest pause between two operations of an agent, in microseconds", range: Range::Number(0, 60_000_000, &[0, 100, 1_000, 10_000, 100_000]) },
+    Setting {
+        key: "operations",
+        about: "operations of each agent in the chaos",
+        range: Range::Number(1, 100_000, &[5, 10, 15, 20, 30, 40]),
+    },
+    Setting {
+        key: "bursts",
+        about: "times at which all agents begin at once",
+        range: Range::Number(1, 1000, &[1, 2, 3, 5]),
+    },
+    Setting {
+        key: "think_us",
+        about: "the longest pause between two operations of an agent, in microseconds",
+        range: Range::Number(0, 60_000_000, &[0, 100, 1_000, 10_000, 100_000]),
+    },
     Setting { key: "board_keys", about: "keys of the board", range: Range::Number(1, 10_000, &[1, 2, 4, 12]) },
     Setting { key: "tasks", about: "tasks that agents compete for", range: Range::Number(1, 10_000, &[2, 4, 10, 30]) },
     Setting { key: "documents", about: "documents that agents replace", range: Range::Number(1, 1000, &[1, 2, 3]) },
-    Setting { key: "value_bytes", about: "the greatest length of a value or note, in bytes", range: Range::Number(1, 1_000_000, &[20, 200, 2_000, 9_000]) },
+    Setting {
+        key: "value_bytes",
+        about: "the greatest length of a value or note, in bytes",
+        range: Range::Number(1, 1_000_000, &[20, 200, 2_000, 9_000]),
+    },
     Setting { key: "lock", about: "how named locks work", range: Range::Word(&["flock", "owner-file", "lease"]) },
-    Setting { key: "backoff", about: "how waiters back off", range: Range::Word(&["exponential", "full-jitter", "decorrelated-jitter", "fair-queue"]) },
-    Setting { key: "lock_timeout_ms", about: "how long a named lock is waited for, in milliseconds", range: Range::Number(1, 600_000, &[20, 100, 500, 3_000]) },
-    Setting { key: "lease_ms", about: "how long a lock's lease lasts, in milliseconds", range: Range::Number(10, 600_000, &[200, 1_000, 5_000]) },
-    Setting { key: "claim_ms", about: "how long a task's claim lasts, in milliseconds", range: Range::Number(10, 3_600_000, &[50, 500, 5_000, 60_000]) },
-    Setting { key: "busy_timeout_ms", about: "SQLite's busy timeout, in milliseconds", range: Range::Number(0, 600_000, &[0, 5, 50, 500, 5_000]) },
-    Setting { key: "page_bytes", about: "the database's page size, in bytes", range: Range::Number(512, 65_536, &[512, 1_024, 4_096, 16_384]) },
-    Setting { key: "autocheckpoint_pages", about: "pages of WAL after which a commit checkpoints", range: Range::Number(1, 100_000, &[1, 2, 5, 20, 100, 1_000]) },
-    Setting { key: "cache_pages", about: "SQLite's page cache, in pages", range: Range::Number(1, 100_000, &[5, 50, 2_000]) },
-    Setting { key: "checkpoint", about: "the mode of explicit checkpoints", range: Range::Word(&["passive", "full", "restart", "truncate"]) },
-    Setting { key: "latency", about: "the latency profile of the machine", range: Range::Word(&["nvme", "ssd", "hdd"]) },
-    Setting { key: "persistence", about: "what a machine crash may lose", range: Range::Word(&["strict", "ext4", "posix"]) },
+    Setting {
+        key: "backoff",
+        about: "how waiters back off",
+        range: Range::Word(&["exponential", "full-jitter", "decorrelated-jitter", "fair-queue"]),
+    },
+    Setting {
+        key: "lock_timeout_ms",
+        about: "how long a named lock is waited for, in milliseconds",
+        range: Range::Number(1, 600_000, &[20, 100, 500, 3_000]),
+    },
+    Setting {
+        key: "lease_ms",
+        about: "how long a lock's lease lasts, in milliseconds",
+        range: Range::Number(10, 600_000, &[200, 1_000, 5_000]),
+    },
+    Setting {
+        key: "claim_ms",
+        about: "how long a task's claim lasts, in milliseconds",
+        range: Range::Number(10, 3_600_000, &[50, 500, 5_000, 60_000]),
+    },
+    Setting {
+        key: "busy_timeout_ms",
+        about: "SQLite's busy timeout, in milliseconds",
+        range: Range::Number(0, 600_000, &[0, 5, 50, 500, 5_000]),
+    },
+    Setting {
+        key: "page_bytes",
+        about: "the database's page size, in bytes",
+        range: Range::Number(512, 65_536, &[512, 1_024, 4_096, 16_384]),
+    },
+    Setting {
+        key: "autocheckpoint_pages",
+        about: "pages of WAL after which a commit checkpoints",
+        range: Range::Number(1, 100_000, &[1, 2, 5, 20, 100, 1_000]),
+    },
+    Setting {
+        key: "cache_pages",
+        about: "SQLite's page cache, in pages",
+        range: Range::Number(1, 100_000, &[5, 50, 2_000]),
+    },
+    Setting {
+        key: "checkpoint",
+        about: "the mode of explicit checkpoints",
+        range: Range::Word(&["passive", "full", "restart", "truncate"]),
+    },
+    Setting {
+        key: "latency",
+        about: "the latency profile of the machine",
+        range: Range::Word(&["nvme", "ssd", "hdd"]),
+    },
+    Setting {
+        key: "persistence",
+        about: "what a machine crash may lose",
+        range: Range::Word(&["strict", "ext4", "posix"]),
+    },
 ];
 
 /// (kind, chance that a seed has it in percent, how many at most).
@@ -85,7 +145,11 @@ impl Scenario for ConcurrencyStorm {
         let word = |key: &str| settings.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         if !number("page_bytes").is_power_of_two() {
             let allowed = "a power of two from 512 to 65536".to_owned();
-            return Err(OptionsError { option: "--set page_bytes".into(), value: number("page_bytes").to_string(), allowed });
+            return Err(OptionsError {
+                option: "--set page_bytes".into(),
+                value: number("page_bytes").to_string(),
+                allowed,
+            });
         }
         let drawn = if seed.stream("strategy").chance(1, 2) { StrategyPlan::Timed } else { StrategyPlan::Random };
         let strategy = options.strategy.unwrap_or(drawn);
@@ -100,7 +164,8 @@ impl Scenario for ConcurrencyStorm {
             weights: weights(seed),
         };
         let names: Vec<String> = (0..workers).map(|index| format!("agent-{index}")).collect();
-        let operations = (0..workers).flat_map(|index| shape.of_agent(seed, index, workers, chaos_ns, &busy_ns)).collect();
+        let operations =
+            (0..workers).flat_map(|index| shape.of_agent(seed, index, workers, chaos_ns, &busy_ns)).collect();
         let faults = FAULTS.draw(seed, options, &names, chaos_ns, &busy_ns);
         let persistence = match word("persistence").as_str() {
             "strict" => Persistence::Strict,
@@ -167,7 +232,11 @@ fn in_range(option: &str, given: Option<u64>, default: u64, least: u64, greatest
     if (least..=greatest).contains(&value) {
         return Ok(value);
     }
-    Err(OptionsError { option: option.into(), value: value.to_string(), allowed: format!("from {least} to {greatest}") })
+    Err(OptionsError {
+        option: option.into(),
+        value: value.to_string(),
+        allowed: format!("from {least} to {greatest}"),
+    })
 }
 
 /// Times at which all agents begin at once: without them thirty seconds hold hardly any contention.
@@ -210,7 +279,14 @@ impl Shape {
             let think_ns = stream.below(self.think_ns + 1);
             let arguments = self.arguments(kind, &mut stream, None);
             let not_before_ns = busy_ns.get(burst).copied().unwrap_or(0);
-            operations.push(Operation { id, process: process.clone(), kind: kind.into(), not_before_ns, think_ns, arguments });
+            operations.push(Operation {
+                id,
+                process: process.clone(),
+                kind: kind.into(),
+                not_before_ns,
+                think_ns,
+                arguments,
+            });
         }
         // In the calm every kind must complete: agents take turns with the two halves, on tasks that nobody has touched. An agent alone does both.
         let kinds = match (workers, index % 2) {
@@ -220,7 +296,14 @@ impl Shape {
         for (number, kind) in (IDS_PER_AGENT / 2..).zip(kinds) {
             let id = (u64::from(index) + 1) * IDS_PER_AGENT + number;
             let arguments = self.arguments(kind, &mut stream, Some(index));
-            operations.push(Operation { id, process: process.clone(), kind: kind.into(), not_before_ns: chaos_ns, think_ns: 0, arguments });
+            operations.push(Operation {
+                id,
+                process: process.clone(),
+                kind: kind.into(),
+                not_before_ns: chaos_ns,
+                think_ns: 0,
+                arguments,
+            });
         }
         operations
     }

@@ -12,7 +12,14 @@ const CHANCES: u64 = 100;
 
 impl Menu {
     /// Draws the faults of a seed among processes of these names. Each kind has a stream of its own.
-    pub fn draw(&self, seed: Seed, options: &Options, processes: &[String], chaos_ns: u64, busy_ns: &[u64]) -> Vec<FaultPlan> {
+    pub fn draw(
+        &self,
+        seed: Seed,
+        options: &Options,
+        processes: &[String],
+        chaos_ns: u64,
+        busy_ns: &[u64],
+    ) -> Vec<FaultPlan> {
         let chosen: Vec<(FaultKind, u64, u64)> = match &options.faults {
             Faults::Exactly(faults) => return faults.clone(),
             Faults::None => Vec::new(),
@@ -42,7 +49,14 @@ impl Menu {
 
 const MS: u64 = 1_000_000;
 
-fn draw_one(id: u32, kind: FaultKind, stream: &mut Stream, processes: &[String], chaos_ns: u64, busy_ns: &[u64]) -> FaultPlan {
+fn draw_one(
+    id: u32,
+    kind: FaultKind,
+    stream: &mut Stream,
+    processes: &[String],
+    chaos_ns: u64,
+    busy_ns: &[u64],
+) -> FaultPlan {
     let process = stream.pick(processes).cloned();
     let moment = draw_moment(stream, chaos_ns, busy_ns);
     let magnitude = stream.between(1, 8);
@@ -64,7 +78,8 @@ fn draw_one(id: u32, kind: FaultKind, stream: &mut Stream, processes: &[String],
         FaultKind::Terminate | FaultKind::Pause => FaultPlan { when: lives(call), for_ns, ..fault },
         FaultKind::PidReuse => FaultPlan { when: lives(call), for_ns: for_ns + 2_000 * MS, ..fault },
         FaultKind::MachineCrash => {
-            let (process, when) = if way == 0 { (None, Trigger::AtNs(moment)) } else { (fault.process.clone(), lives(call)) };
+            let (process, when) =
+                if way == 0 { (None, Trigger::AtNs(moment)) } else { (fault.process.clone(), lives(call)) };
             FaultPlan { process, when, for_ns: 10 * MS + for_ns / 4, ..fault }
         }
         FaultKind::Delay => FaultPlan { when: lives(call), for_ns, ..fault },
@@ -79,7 +94,11 @@ fn draw_one(id: u32, kind: FaultKind, stream: &mut Stream, processes: &[String],
         FaultKind::NoSpace | FaultKind::ShortWrite | FaultKind::TornWrite => {
             let call = stream.pick(&[CallKind::WriteAt, CallKind::WriteAt, CallKind::Write]).copied();
             let for_ns = if kind == FaultKind::TornWrite { 10 * MS + for_ns / 4 } else { 0 };
-            FaultPlan { when: storage(stream, moment, call.unwrap_or(CallKind::WriteAt), nth, by_position), for_ns, ..fault }
+            FaultPlan {
+                when: storage(stream, moment, call.unwrap_or(CallKind::WriteAt), nth, by_position),
+                for_ns,
+                ..fault
+            }
         }
         FaultKind::FailedSync | FaultKind::LyingSync => {
             FaultPlan { when: storage(stream, moment, CallKind::Sync, 1 + nth / 4, by_position), ..fault }

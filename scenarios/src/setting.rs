@@ -59,9 +59,11 @@ fn number(value: u64) -> Value {
 /// # Errors
 /// A key that doesn't exist, or a value that isn't allowed.
 pub fn settle(settings: &[Setting], seed: Seed, options: &Options) -> Result<BTreeMap<String, Value>, OptionsError> {
-    let mut settled: BTreeMap<String, Value> = settings.iter().map(|setting| (setting.key.to_owned(), setting.draw(seed))).collect();
+    let mut settled: BTreeMap<String, Value> =
+        settings.iter().map(|setting| (setting.key.to_owned(), setting.draw(seed))).collect();
     let named = [("lock", &options.lock), ("backoff", &options.backoff)];
-    let named = named.into_iter().filter_map(|(key, given)| given.as_ref().map(|given| (format!("--{key}"), key, given)));
+    let named =
+        named.into_iter().filter_map(|(key, given)| given.as_ref().map(|given| (format!("--{key}"), key, given)));
     let set = options.set.iter().map(|(key, given)| (format!("--set {key}"), key.as_str(), given));
     for (option, key, given) in named.chain(set) {
         if key == MUTANT {
@@ -72,7 +74,11 @@ pub fn settle(settings: &[Setting], seed: Seed, options: &Options) -> Result<BTr
             let keys: Vec<&str> = settings.iter().map(|setting| setting.key).chain([MUTANT]).collect();
             return Err(OptionsError { option: "--set".into(), value: key.to_owned(), allowed: keys.join(", ") });
         };
-        let value = setting.parse(given).ok_or_else(|| OptionsError { option, value: given.clone(), allowed: setting.allowed() })?;
+        let value = setting.parse(given).ok_or_else(|| OptionsError {
+            option,
+            value: given.clone(),
+            allowed: setting.allowed(),
+        })?;
         settled.insert(key.to_owned(), value);
     }
     Ok(settled)

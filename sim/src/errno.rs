@@ -53,6 +53,9 @@ pub enum Errno {
     /// ENOSPC
     #[error("no space left on device (ENOSPC)")]
     NoSpace = 28,
+    /// EPIPE
+    #[error("broken pipe (EPIPE)")]
+    BrokenPipe = 32,
     /// EDEADLK
     #[error("resource deadlock avoided (EDEADLK)")]
     Deadlock = 35,

@@ -33,7 +33,7 @@ where
             strategy: StrategyPlan::Timed,
             persistence: Persistence::Strict,
             latency: "flat".into(),
-            chaos_ns: 1_000_000_000,
+            chaos_ns: 10_000_000_000,
             calm_ns: 1_000_000_000,
             steps_max: 10_000,
             disk_capacity_bytes: None,
@@ -217,6 +217,10 @@ fn a_timeout_on_a_dead_holder_is_found() {
         waiting(&sys, "board", 10_000_000).await;
         sys.sleep(9_000_000).await?;
         sys.claim(&LockTimedOut { lock: "board".into(), holder: "agent-0".into() }).await;
+        // Long enough that whoever had taken it meanwhile would have said so.
+        sys.sleep(900_000_000).await?;
+        sys.sleep(900_000_000).await?;
+        waiting(&sys, "another", 10_000_000).await;
         Ok(())
     });
     assert_eq!(violation(&broken).0, "lock-reclaimed");

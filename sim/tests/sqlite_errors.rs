@@ -87,9 +87,9 @@ fn a_read_that_fails_says_so() {
                 let db = open_wal("/db").expect("it opens");
                 db.pragma_update(None, "cache_size", 5).expect("it has a small cache");
                 db.execute_batch("CREATE TABLE t(n INTEGER PRIMARY KEY, pad)").expect("it is made");
-                (0..30).for_each(|n| {
-                    drop(db.execute("INSERT INTO t VALUES(?, randomblob(3000))", [n]).expect("it is written"))
-                });
+                for n in 0..30 {
+                    db.execute("INSERT INTO t VALUES(?, randomblob(3000))", [n]).expect("it is written");
+                }
                 let failed: Vec<i32> = (0..10)
                     .map(|_| code(&number(&db, "SELECT sum(length(pad)) FROM t")))
                     .filter(|&code| code != 0)

@@ -32,25 +32,47 @@ fn main() {
         }
     };
     ratio("kernel_steps_vs_madsim", &|| {
-        paired(&|| child(&["yield", TASKS, "200000"]), &|| peers.run("peer-madsim", &["yield", TASKS, "200000"]), "steps/s")
+        paired(
+            &|| child(&["yield", TASKS, "200000"]),
+            &|| peers.run("peer-madsim", &["yield", TASKS, "200000"]),
+            "steps/s",
+        )
     });
     ratio("timers_vs_madsim", &|| {
-        paired(&|| child(&["sleep", TASKS, "50000"]), &|| peers.run("peer-madsim", &["sleep", TASKS, "50000"]), "timers/s")
+        paired(
+            &|| child(&["sleep", TASKS, "50000"]),
+            &|| peers.run("peer-madsim", &["sleep", TASKS, "50000"]),
+            "timers/s",
+        )
     });
     ratio("sqlite_calls_vs_bare", &|| {
-        paired(&|| child(&["sqlite", "8", "50", "100"]), &|| peers.run("peer-bare-sqlite", &["8", "50", "100"]), "VFS calls/s")
+        paired(
+            &|| child(&["sqlite", "8", "50", "100"]),
+            &|| peers.run("peer-bare-sqlite", &["8", "50", "100"]),
+            "VFS calls/s",
+        )
     });
     ratio("checks_overhead", &|| {
         // Seconds for the same seeds: with the checks over without them, so the faster side is the peer here.
-        paired(&|| child(&["storm", "unchecked", "8", "50", "60"]), &|| child(&["storm", "checked", "8", "50", "60"]), "seeds/s")
+        paired(
+            &|| child(&["storm", "unchecked", "8", "50", "60"]),
+            &|| child(&["storm", "checked", "8", "50", "60"]),
+            "seeds/s",
+        )
     });
     ratio("storm_seeds_per_s", &|| {
         let rates = median((0..PAIRS).map(|_| child(&["storm", "checked", "8", "50", "100"])).collect());
         (rates, "seeds/s on one core: 8 agents, 50 operations each, all invariants".into())
     });
-    ratio("rss_2000_vs_200_seeds", &|| (child(&["rss"]), "resident memory of one worker after 2000 seeds, over after 200".into()));
+    ratio("rss_2000_vs_200_seeds", &|| {
+        (child(&["rss"]), "resident memory of one worker after 2000 seeds, over after 200".into())
+    });
     ratio("step_time_1e6_vs_1e4", &|| {
-        paired(&|| child(&["steps", "10000", "100"]), &|| child(&["steps", "1000000", "1"]), "steps/s in short runs against a long one")
+        paired(
+            &|| child(&["steps", "10000", "100"]),
+            &|| child(&["steps", "1000000", "1"]),
+            "steps/s in short runs against a long one",
+        )
     });
 }
 
@@ -59,8 +81,12 @@ fn paired(first: &dyn Fn() -> f64, second: &dyn Fn() -> f64, unit: &str) -> (f64
     let pairs: Vec<(f64, f64)> = (0..PAIRS).map(|_| (first(), second())).collect();
     let ratios: Vec<f64> = pairs.iter().map(|(first, second)| first / second).collect();
     let sides = [pairs.iter().map(|pair| pair.0).collect(), pairs.iter().map(|pair| pair.1).collect()].map(median);
-    let (least, greatest) = ratios.iter().fold((f64::MAX, 0f64), |(least, greatest), ratio| (least.min(*ratio), greatest.max(*ratio)));
-    let detail = format!("{:.0} {unit} against {:.0}; ratio from {least:.2} to {greatest:.2} over {PAIRS} pairs", sides[0], sides[1]);
+    let (least, greatest) =
+        ratios.iter().fold((f64::MAX, 0f64), |(least, greatest), ratio| (least.min(*ratio), greatest.max(*ratio)));
+    let detail = format!(
+        "{:.0} {unit} against {:.0}; ratio from {least:.2} to {greatest:.2} over {PAIRS} pairs",
+        sides[0], sides[1]
+    );
     (median(ratios), detail)
 }
 

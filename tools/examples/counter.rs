@@ -87,7 +87,11 @@ impl Scenario for Counter {
         let workers = options.workers.unwrap_or(4);
         let lock = options.set.get("lock").map_or("flock", String::as_str);
         if !["flock", "none"].contains(&lock) {
-            return Err(OptionsError { option: "--set lock".into(), value: lock.into(), allowed: "flock, none".into() });
+            return Err(OptionsError {
+                option: "--set lock".into(),
+                value: lock.into(),
+                allowed: "flock, none".into(),
+            });
         }
         let mut stream = seed.stream("counter");
         let kill = FaultPlan {

@@ -6,7 +6,7 @@
 
 use super::way::{Attempt, Attempting, Grant, Way};
 use super::{Holder, LockError, LockName, OwnerRecord};
-use crate::file::{FileError, Temporary, create_directory, read_whole, remove, replace_volatile, seal, unseal, write_durably};
+use crate::file::{Temporary, create_directory, read_whole, remove, replace_volatile, seal, unseal, write_durably};
 use crate::mutant::Mutant;
 use seedstorm_sim::sys::claim::Exclusion;
 use seedstorm_sim::{Errno, Sys};

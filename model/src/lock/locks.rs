@@ -59,9 +59,10 @@ impl Locks {
         self.order.borrow_mut().enter(&lock);
         let name = lock.to_string();
         sys.claim(&LockWaiting { lock: name.clone(), within_ns: self.timeout_ns }).await;
+        let since_ns = sys.monotonic_ns();
         let waited = match self.policy {
-            BackoffPolicy::FairQueue => self.wait_in_turn(sys, &lock).await,
-            _ => self.wait(sys, &lock, None).await,
+            BackoffPolicy::FairQueue => self.wait_in_turn(sys, &lock, since_ns).await,
+            _ => self.wait(sys, &lock, None, since_ns).await,
         };
         let mut grant = match waited {
             Ok(grant) => grant,
@@ -96,20 +97,19 @@ impl Locks {
         released
     }
 
-    async fn wait_in_turn(&self, sys: &Sys, lock: &LockName) -> Result<Grant, LockError> {
+    async fn wait_in_turn(&self, sys: &Sys, lock: &LockName, since_ns: u64) -> Result<Grant, LockError> {
         match Ticket::join(sys, &self.directory, lock).await {
             Ok(ticket) => {
-                let waited = self.wait(sys, lock, Some(&ticket)).await;
+                let waited = self.wait(sys, lock, Some(&ticket), since_ns).await;
                 ticket.leave(sys).await;
                 waited
             }
             // Without a ticket we wait like anybody else.
-            Err(_) => self.wait(sys, lock, None).await,
+            Err(_) => self.wait(sys, lock, None, since_ns).await,
         }
     }
 
-    async fn wait(&self, sys: &Sys, lock: &LockName, ticket: Option<&Ticket>) -> Result<Grant, LockError> {
-        let since_ns = sys.monotonic_ns();
+    async fn wait(&self, sys: &Sys, lock: &LockName, ticket: Option<&Ticket>, since_ns: u64) -> Result<Grant, LockError> {
         let mut backoff = Backoff::new(self.policy, self.mutant);
         let (mut attempts, mut holder, mut last) = (0, Holder::Unknown, None);
         loop {

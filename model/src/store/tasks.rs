@@ -178,7 +178,8 @@ fn update(attempt: &Attempt<'_>, task: &str, seen: &Seen, generation: u64, token
     let seen_token = seen.claim.as_ref().map(|claim| claim.token);
     let mut update = attempt.connection.prepare_cached(&update)?;
     let fixed = params![task, attempt.key.agent, token as i64, expires_ns, generation as i64, seen_token];
-    update.execute(&fixed[..update.parameter_count()])
+    let count = update.parameter_count();
+    update.execute(&fixed[..count])
 }
 
 fn is_held(connection: &Connection, task: &str, token: u64) -> rusqlite::Result<bool> {

@@ -45,7 +45,11 @@ impl Audit {
             Ok(())
         })?;
         each(&connection, "PRAGMA foreign_key_check", |row| {
-            audit.problems.push(format!("a row of {} names a row of {} that isn't there", row.get::<_, String>(0)?, row.get::<_, String>(2)?));
+            audit.problems.push(format!(
+                "a row of {} names a row of {} that isn't there",
+                row.get::<_, String>(0)?,
+                row.get::<_, String>(2)?
+            ));
             Ok(())
         })?;
         if connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))? == 0 {
@@ -73,7 +77,11 @@ impl Audit {
     }
 }
 
-fn each(connection: &Connection, sql: &str, mut see: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+fn each(
+    connection: &Connection,
+    sql: &str,
+    mut see: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

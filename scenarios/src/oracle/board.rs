@@ -133,9 +133,15 @@ impl BoardSerializable {
     fn cycle(&self, before: NodeIndex, after: NodeIndex, why: &Dependency) -> String {
         let graph = self.graph.inner();
         let mut words = format!("{} before {} ({why})", Name(&graph[before]), Name(&graph[after]));
-        let path = petgraph::algo::astar(graph, after, |node| node == before, |_| 1u32, |_| 0).map(|(_, path)| path).unwrap_or_default();
+        let path = petgraph::algo::astar(graph, after, |node| node == before, |_| 1u32, |_| 0)
+            .map(|(_, path)| path)
+            .unwrap_or_default();
         for pair in path.windows(2) {
-            let why = graph.edges_connecting(pair[0], pair[1]).map(|edge| edge.weight().to_string()).next().unwrap_or_default();
+            let why = graph
+                .edges_connecting(pair[0], pair[1])
+                .map(|edge| edge.weight().to_string())
+                .next()
+                .unwrap_or_default();
             words += &format!(", before {} ({why})", Name(&graph[pair[1]]));
         }
         words

@@ -30,7 +30,8 @@ impl Invariant for AcknowledgedDurable {
         if was_found {
             return Ok(());
         }
-        let before = self.acknowledged.get(&process).filter(|(boot, _)| *boot == event.boot).map_or(0, |(_, number)| *number);
+        let before =
+            self.acknowledged.get(&process).filter(|(boot, _)| *boot == event.boot).map_or(0, |(_, number)| *number);
         let commit = view.commit_durability(process).filter(|commit| commit.number > before);
         let operation = format!("{}#{}", key.agent, key.number);
         let problem = match commit {
@@ -40,7 +41,12 @@ impl Invariant for AcknowledgedDurable {
                     return Ok(());
                 }
                 let (offset, len_bytes) = (commit.offset, commit.len_bytes);
-                (format!("{operation} was acknowledged, and its {len_bytes} bytes of WAL at {offset} were not durable"), "not-durable")
+                (
+                    format!(
+                        "{operation} was acknowledged, and its {len_bytes} bytes of WAL at {offset} were not durable"
+                    ),
+                    "not-durable",
+                )
             }
             None => (format!("{operation} was acknowledged, and there is no commit behind it"), "not-committed"),
         };

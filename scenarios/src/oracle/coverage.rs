@@ -78,7 +78,8 @@ fn note_claim(event: &Event<'_>, view: &View<'_>) {
 }
 
 /// Names that the engine itself may report.
-const KNOWN: [&str; 6] = ["lock_reclaimed", "lease_taken_over", "quarantined", "disk_full_handled", "reopened", "fair_turn_waited"];
+const KNOWN: [&str; 6] =
+    ["lock_reclaimed", "lease_taken_over", "quarantined", "disk_full_handled", "reopened", "fair_turn_waited"];
 
 impl Coverage {
     fn locked(&mut self, database: u64, process: ProcessId, range: u64, flags: u64, view: &View<'_>) {

@@ -65,12 +65,20 @@ impl NoLostWrite {
         };
         for (key, effect) in &self.acknowledged {
             if let Some(what) = missing(key, effect, audit) {
-                return Err(self.violation(format!("{}#{}: acknowledged, and lost: {what}", key.agent, key.number), object(effect), "lost"));
+                return Err(self.violation(
+                    format!("{}#{}: acknowledged, and lost: {what}", key.agent, key.number),
+                    object(effect),
+                    "lost",
+                ));
             }
         }
         for (agent, number) in &self.settled {
             if !audit.notes.contains_key(&(agent.clone(), *number)) {
-                return Err(self.violation(format!("the note of {agent}#{number} had survived a crash, and is lost"), "note", "lost"));
+                return Err(self.violation(
+                    format!("the note of {agent}#{number} had survived a crash, and is lost"),
+                    "note",
+                    "lost",
+                ));
             }
         }
         for ((agent, number), texts) in &audit.notes {
@@ -79,7 +87,11 @@ impl NoLostWrite {
                 return Err(self.violation(message, "note", "doubled"));
             }
             if !self.begun.contains(&OperationKey { agent: agent.clone(), number: *number }) {
-                return Err(self.violation(format!("a note of {agent}#{number} is there, and nobody asked for it"), "note", "invented"));
+                return Err(self.violation(
+                    format!("a note of {agent}#{number} is there, and nobody asked for it"),
+                    "note",
+                    "invented",
+                ));
             }
         }
         self.settled = audit.notes.keys().cloned().collect();
@@ -102,7 +114,8 @@ fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String>
     match effect {
         Effect::Board { writes, .. } => writes.iter().find_map(|written| {
             let found = audit.board.get(&written.key).copied().unwrap_or(0);
-            (found < written.version).then(|| format!("`{}` is at version {found}, not {}", written.key, written.version))
+            (found < written.version)
+                .then(|| format!("`{}` is at version {found}, not {}", written.key, written.version))
         }),
         Effect::TaskClaimed { task, generation, .. } => {
             let found = audit.tasks.get(task).map_or(0, |(found, _)| *found);
@@ -115,7 +128,8 @@ fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String>
         Effect::TaskLeft { .. } | Effect::AgentNoted { .. } => None,
         Effect::ItemChecked { task, item, generation } => {
             let found = audit.items.get(&(task.clone(), *item)).copied().flatten();
-            (found != Some(*generation)).then(|| format!("item {item} of task `{task}` isn't ticked under generation {generation}"))
+            (found != Some(*generation))
+                .then(|| format!("item {item} of task `{task}` isn't ticked under generation {generation}"))
         }
         Effect::NoteAppended { text } => match audit.notes.get(&(key.agent.clone(), key.number)).map(Vec::as_slice) {
             None | Some([]) => Some("its note isn't there".into()),

@@ -64,7 +64,10 @@ impl DocumentsKept {
             let found = disk.visible_read(path).and_then(|bytes| file::revision_of(&bytes));
             if found.is_none_or(|found| found < *saved) {
                 let found = found.map_or_else(|| "no whole document".to_owned(), |found| format!("revision {found}"));
-                return Err(self.violation(format!("{path}: revision {saved} was acknowledged, and the disk has {found}"), "lost"));
+                return Err(self.violation(
+                    format!("{path}: revision {saved} was acknowledged, and the disk has {found}"),
+                    "lost",
+                ));
             }
         }
         Ok(())

@@ -44,7 +44,13 @@ impl Invariant for LockTimeoutsHandled {
     }
 }
 
-fn judge(id: &str, event: &Event<'_>, view: &View<'_>, is_bad: impl Fn(u8) -> bool, loss: &'static str) -> Result<(), Violation> {
+fn judge(
+    id: &str,
+    event: &Event<'_>,
+    view: &View<'_>,
+    is_bad: impl Fn(u8) -> bool,
+    loss: &'static str,
+) -> Result<(), Violation> {
     let (Body::Ended(Ended::Exited { code, why }), Some(process)) = (&event.body, event.process) else { return Ok(()) };
     if !is_bad(*code) {
         return Ok(());

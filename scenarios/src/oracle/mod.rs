@@ -11,10 +11,10 @@ mod liveness;
 pub mod paths;
 mod task_claims;
 
+pub use audit::Audit;
 pub use board::BoardSerializable;
 pub use commits::AcknowledgedDurable;
 pub use coverage::Coverage;
-pub use audit::Audit;
 pub use database::{Auditor, DatabaseSound, NoLostWrite};
 pub use documents::{DocumentsKept, FilesWhole};
 pub use exits::{LockTimeoutsHandled, NoUnhandledError};

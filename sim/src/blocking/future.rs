@@ -4,7 +4,7 @@ use super::current::Current;
 use super::os::{Os, Signal};
 use super::request::RequestPointer;
 use super::stacks;
-use crate::sys::Sys;
+use crate::sys::{Identity, Sys};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::future::Future;
@@ -41,6 +41,8 @@ pub struct Blocking<T> {
     coroutine: Option<ManuallyDrop<Coroutine<(), Signal, T, DefaultStack>>>,
     /// The call that the suspended coroutine waits for.
     request: Option<RequestPointer>,
+    /// The task that made it: the one that polled last.
+    by: Identity,
     os: Rc<Os>,
 }
 
@@ -49,7 +51,7 @@ impl Sys {
     /// runs without interruption. The code starts when the future is first polled, and has 512 KB of stack.
     pub fn blocking<T: 'static>(&self, work: impl FnOnce(&Os) -> T + 'static) -> Blocking<T> {
         let os = Rc::new(Os::new(self.clone()));
-        Blocking { work: Some(Box::new(work)), coroutine: None, request: None, os }
+        Blocking { work: Some(Box::new(work)), coroutine: None, request: None, by: self.identity, os }
     }
 }
 
@@ -59,13 +61,13 @@ impl<T: 'static> Future for Blocking<T> {
     type Output = T;
 
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<T> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let this = &mut *self;
-        let Some(request) = this.request else { return this.start() };
-        let Sys { kernel, identity } = &this.os.sys;
+        let Some(request) = this.request else { return this.start(context) };
+        let kernel = &this.os.sys.kernel;
         // SAFETY: the coroutine that made this request has been suspended since.
-        if kernel.is_granted(identity) && unsafe { request.get() }.take_effect(kernel, identity) {
-            this.resume()
+        if kernel.is_granted(&this.by) && unsafe { request.get() }.take_effect(kernel, &this.by) {
+            this.resume(context)
         } else {
             Poll::Pending
         }
@@ -74,9 +76,10 @@ impl<T: 'static> Future for Blocking<T> {
 
 impl<T: 'static> Blocking<T> {
     #[cold]
-    fn start(&mut self) -> Poll<T> {
+    fn start(&mut self, context: &mut Context<'_>) -> Poll<T> {
         let work = self.work.take().expect("finished blocking code is not polled again");
         let Sys { kernel, identity } = &self.os.sys;
+        let identity = &kernel.polled().unwrap_or(*identity);
         // Said here, where it can be told: inside the code a panic might meet a C frame, which aborts.
         assert!(
             kernel.with(|core| core.is_idle(identity)),
@@ -88,11 +91,11 @@ impl<T: 'static> Blocking<T> {
             work(&os)
         });
         self.coroutine = Some(ManuallyDrop::new(coroutine));
-        self.resume()
+        self.resume(context)
     }
 
     #[inline]
-    fn resume(&mut self) -> Poll<T> {
+    fn resume(&mut self, context: &mut Context<'_>) -> Poll<T> {
         self.request = None;
         let Some(coroutine) = &mut self.coroutine else {
             unreachable!("blocking code is started before it is resumed")
@@ -107,7 +110,8 @@ impl<T: 'static> Blocking<T> {
                 let Sys { kernel, identity } = &self.os.sys;
                 self.request = Some(request);
                 // SAFETY: the coroutine has just suspended with this request.
-                kernel.announce(identity, &unsafe { request.get() }.header());
+                self.by = kernel.announce(identity, &unsafe { request.get() }.header());
+                kernel.wakes_through(&self.by, context.waker());
                 Poll::Pending
             }
             CoroutineResult::Return(value) => {
@@ -140,7 +144,7 @@ impl<T> Blocking<T> {
         let Some(coroutine) = &mut self.coroutine else { return };
         if !coroutine.done() {
             let Sys { kernel, identity } = &self.os.sys;
-            kernel.withdraw(identity);
+            kernel.withdraw(&self.by);
             self.os.is_cut_off.set(true);
             let current = Current::enter(&self.os);
             let left = catch_unwind(AssertUnwindSafe(|| match coroutine.resume(()) {

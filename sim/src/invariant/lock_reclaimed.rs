@@ -8,19 +8,25 @@ use crate::sys::claim::{Exclusion, LockAcquired};
 use crate::trace::{Body, Event, Interest};
 use std::collections::BTreeMap;
 
+/// How long a live process may stay between taking a lock and claiming it, in simulated nanoseconds and in time order: a few calls, fsync among them.
+const SETTLED_AFTER_NS: u64 = 1_000_000_000;
+
 /// A lock whose holder is dead can be acquired: a wait during which no live process held it doesn't time out.
 ///
-/// Judged in time order only: otherwise a live process may stay for long between the effect and the claim of it. For the same reason not
-/// while a process is paused or a call delayed. Leases are left out: they outlive their holders by design.
+/// A timeout is judged some time later: who had taken the lock just before it has claimed it by then. Judged in time order only, and not while a
+/// process is paused, has died or has had a call delayed since: then claims lag behind effects for longer. Leases are left out: they outlive
+/// their holders by design.
 #[derive(Default)]
 pub struct LockReclaimed {
     table: LockTable,
-    /// When a lock was last held by a live process, or its holding last changed, in nanoseconds.
+    /// When a lock was last held by a live process, in nanoseconds.
     last_held_ns: BTreeMap<String, u64>,
-    /// Locks whose last holder held exclusively.
-    exclusive: BTreeMap<String, bool>,
-    /// Until when claims may lag behind effects, in nanoseconds.
-    unsettled_until_ns: u64,
+    /// Whether a lock's last holder held it exclusively.
+    is_exclusive: BTreeMap<String, bool>,
+    /// When claims last began to lag behind effects, in nanoseconds.
+    unsettled_ns: u64,
+    /// By lock: a timeout that no holder explains, so far.
+    suspects: BTreeMap<String, (u64, Violation)>,
 }
 
 impl Invariant for LockReclaimed {
@@ -33,43 +39,53 @@ impl Invariant for LockReclaimed {
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        match event.body {
-            Body::Paused
-            | Body::Resumed
-            | Body::MachineStarted
-            | Body::CalmBegan
-            | Body::Fault { kind: FaultKind::Delay, .. } => {
-                self.unsettled_until_ns = event.time_ns;
-            }
-            _ => {}
+        let unsettles = match event.body {
+            Body::Paused | Body::Resumed | Body::Ended(_) | Body::MachineStarted | Body::CalmBegan => true,
+            Body::Fault { kind, .. } => kind == FaultKind::Delay,
+            _ => false,
+        };
+        if unsettles {
+            self.unsettled_ns = event.time_ns;
+            self.suspects.clear();
         }
         if let Some(LockAcquired { lock, exclusion, .. }) = event.claim() {
-            self.exclusive.insert(lock, exclusion == Exclusion::Holder);
+            self.suspects.remove(&lock);
+            self.is_exclusive.insert(lock, exclusion == Exclusion::Holder);
         }
-        let held: Vec<String> = self.table.holds.keys().cloned().collect();
+        for lock in self.table.holds.keys() {
+            set(&mut self.last_held_ns, lock, event.time_ns);
+        }
         let change = self.table.observe(event);
-        for lock in held.into_iter().chain(self.table.holds.keys().cloned()) {
-            self.last_held_ns.insert(lock, event.time_ns);
+        for lock in self.table.holds.keys() {
+            set(&mut self.last_held_ns, lock, event.time_ns);
         }
-        let Change::TimedOut { by, wait: Some(wait) } = change else { return Ok(()) };
-        let somebody_is_paused = view.processes().any(|process| process.is_paused);
-        let was_held = self.last_held_ns.get(&wait.lock).is_none_or(|at_ns| *at_ns >= wait.since_ns);
-        let is_exclusive = self.exclusive.get(&wait.lock).copied().unwrap_or(false);
-        if !view.is_timed()
-            || somebody_is_paused
-            || self.unsettled_until_ns >= wait.since_ns
-            || was_held
-            || !is_exclusive
-        {
-            return Ok(());
+        if let Change::TimedOut { by, wait: Some(wait) } = change {
+            let was_held = self.last_held_ns.get(&wait.lock).is_none_or(|at_ns| *at_ns >= wait.since_ns);
+            let is_exclusive = self.is_exclusive.get(&wait.lock).copied().unwrap_or(false);
+            let somebody_is_paused = view.processes().any(|process| process.is_paused);
+            if view.is_timed() && !somebody_is_paused && self.unsettled_ns < wait.since_ns && !was_held && is_exclusive
+            {
+                let process = view.process(by);
+                let waited_ns = event.time_ns - wait.since_ns;
+                let message = format!(
+                    "{} timed out on lock `{}` after {waited_ns} ns, and no live process has held it in that time",
+                    process.name, wait.lock
+                );
+                let violation =
+                    Violation::new(self.id(), message).object("lock").role(process.role).loss("never-reclaimed");
+                self.suspects.entry(wait.lock).or_insert((event.time_ns, violation));
+            }
         }
-        let process = view.process(by);
-        let message = format!(
-            "{} timed out on lock `{}` after {} ns, and no live process has held it in that time",
-            process.name,
-            wait.lock,
-            event.time_ns - wait.since_ns
-        );
-        Err(Violation::new(self.id(), message).object("lock").role(process.role).loss("never-reclaimed"))
+        match self.suspects.values().find(|(at_ns, _)| event.time_ns > at_ns + SETTLED_AFTER_NS) {
+            Some((_, violation)) => Err(violation.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn set(times: &mut BTreeMap<String, u64>, lock: &String, time_ns: u64) {
+    match times.get_mut(lock) {
+        Some(time) => *time = time_ns,
+        None => drop(times.insert(lock.clone(), time_ns)),
     }
 }

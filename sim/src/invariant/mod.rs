@@ -50,7 +50,10 @@ pub trait Invariant {
 pub const GENERIC: &[(&str, &str)] = &[
     ("progress", "the run ends within its budgets of steps and simulated time, and never stands still"),
     ("no-panic", "no program panics"),
-    ("leaves-when-dead", "the code of a dead process ends: each of its system calls fails, and it leaves by its error paths"),
+    (
+        "leaves-when-dead",
+        "the code of a dead process ends: each of its system calls fails, and it leaves by its error paths",
+    ),
 ];
 
 /// The invariants of every scenario whose programs claim locks: (id, what must hold).

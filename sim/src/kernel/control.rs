@@ -3,12 +3,14 @@
 use super::core::{Core, Phase};
 use super::executor::Executor;
 use super::process::{Exit, Life, Process, Program, RestartPolicy, Running};
-use super::task::{Task, TaskState, Timer, WaitKey};
+use super::run::panic_text;
+use super::task::{Task, TaskState, Timer, WaitKey, WakeState};
 use crate::plan::StrategyPlan;
 use crate::schedule::Ready;
 use crate::sys::call::Header;
 use crate::sys::{Identity, Sys};
 use crate::trace::{Body, CallKind, Ended, ProcessId, TaskId};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Something that the harness does between two steps.
 pub(crate) enum Control {
@@ -26,7 +28,7 @@ pub(crate) enum Control {
     ReusePid(ProcessId, u64),
     Calm,
     /// A task that a program has started.
-    Install(TaskId, Running),
+    Install(Identity, Running),
 }
 
 impl Executor {
@@ -45,7 +47,12 @@ impl Executor {
                 }
                 self.kernel.with(|core| core.power_loss(id, down_ns));
             }
-            Control::Install(task, program) => self.install(task, program),
+            Control::Install(identity, program) => {
+                // Its process may have been killed in the step that started it.
+                if self.kernel.with(|core| core.is_current(&identity)) {
+                    self.install(identity.task, program);
+                }
+            }
             Control::Terminate(process, grace_ns) => self.kernel.with(|core| core.terminate(process, grace_ns)),
             Control::Pause(process, for_ns) => self.kernel.with(|core| core.pause(process, for_ns)),
             Control::Resume(process) => self.kernel.with(|core| core.resume(process)),
@@ -72,11 +79,13 @@ impl Executor {
         self.kernel.with(|core| core.finish_end(process, ended));
     }
 
-    /// Destructors run here, and C code leaves by its error paths: all their calls are inert by now.
+    /// Destructors run here, and C code leaves by its error paths: all their calls are inert by now. One that panics has its process
+    /// blamed, and the others go on.
     fn drop_programs(&mut self, tasks: Vec<TaskId>) {
         for task in tasks {
-            if let Some(program) = self.programs.get_mut(task.0 as usize) {
-                *program = None;
+            let Some(program) = self.programs.get_mut(task.0 as usize).and_then(Option::take) else { continue };
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(program))) {
+                self.kernel.with(|core| core.panicked(Some(task), panic_text(&*panic)));
             }
         }
     }
@@ -95,6 +104,8 @@ impl Executor {
             self.drop_programs(tasks);
             self.kernel.with(|core| core.sqlite.after_unwind());
         }
+        // A task that was started in the last step holds the kernel, and the kernel holds it.
+        drop(self.kernel.with(|core| std::mem::take(&mut core.controls)));
     }
 }
 
@@ -110,8 +121,7 @@ impl Core {
         let call = Ready { due_ns: self.now_ns, object: 0, task: TaskId(0), process, ordinal, kind };
         let task = self.free_tasks.pop().unwrap_or(TaskId(self.tasks.len() as u32));
         if self.tasks.len() == task.0 as usize {
-            let (state, announced_ns) = (TaskState::Free, 0);
-            self.tasks.push(Task { state, generation: 0, call, announced_ns, timed_out: false, interrupted: false });
+            self.tasks.push(Task::unused(call));
         }
         let slot = &mut self.tasks[task.0 as usize];
         slot.state = TaskState::Running;
@@ -129,8 +139,8 @@ impl Core {
         self.new_task(parent, CallKind::Start)
     }
 
-    pub(crate) fn install(&mut self, task: TaskId, program: Running) {
-        self.controls.push_back(Control::Install(task, program));
+    pub(crate) fn install(&mut self, identity: Identity, program: Running) {
+        self.controls.push_back(Control::Install(identity, program));
     }
 
     /// Whether the task that `identity` names has ended.
@@ -153,6 +163,7 @@ impl Core {
         process.owner = owner;
         process.started_ns = now_ns;
         process.next_ordinal = 0;
+        process.shared_keys = 0;
         process.terminating = false;
         process.set_boot_operation(seed, &self.stream_keys);
         let program = process.program.clone();
@@ -163,22 +174,16 @@ impl Core {
 
     /// The event of a task's first step.
     pub(super) fn begin(&mut self, task: TaskId, kind: CallKind) {
-        let Task { call, announced_ns, .. } = &self.tasks[task.0 as usize];
-        let (id, took_ns) = (call.process, self.now_ns - announced_ns);
-        self.emit_of(id, Body::Call { kind, object: 0, arguments: [0; 2], result: Ok(0), data: &[], took_ns });
-    }
-
-    /// A step for a task that something other than a system call has woken.
-    pub(super) fn announce_wake(&mut self, task: TaskId) {
-        let Some(slot) = self.tasks.get(task.0 as usize) else { return };
-        let Ready { process, ordinal, .. } = slot.call;
-        if slot.state == TaskState::Running && self.processes[process.0 as usize].is_live() {
-            self.announce_call(task, process, ordinal, &Header::new(CallKind::Wake, 0, [0; 2]));
-            if self.processes[process.0 as usize].life == Life::Paused {
-                self.withdraw(task);
-                self.tasks[task.0 as usize].state = TaskState::Held;
+        let slot = &mut self.tasks[task.0 as usize];
+        let announced_ns = match kind {
+            CallKind::Wake => slot.wake_announced_ns,
+            _ => {
+                slot.state = TaskState::Running;
+                slot.announced_ns
             }
-        }
+        };
+        let (id, took_ns) = (slot.call.process, self.now_ns - announced_ns);
+        self.emit_of(id, Body::Call { kind, object: 0, arguments: [0; 2], result: Ok(0), data: &[], took_ns });
     }
 
     /// Frees a task's slot. Gives the process whose main task it was.
@@ -194,10 +199,12 @@ impl Core {
 
     fn free_task(&mut self, task: TaskId) {
         self.withdraw(task);
+        self.take_wake(task);
         let slot = &mut self.tasks[task.0 as usize];
         let generation = slot.generation;
         slot.generation += 1;
         slot.state = TaskState::Free;
+        slot.wake = WakeState::None;
         self.free_tasks.push(task);
         if self.last_task == Some(task) {
             self.last_task = None;
@@ -248,14 +255,17 @@ impl Core {
             _ => {
                 process.life = Life::Done;
                 self.unfinished -= 1;
-                self.finished(id);
+                if self.phase == Phase::Setup {
+                    self.prepared(ended);
+                }
             }
         }
     }
 
-    /// A process has ended for good. When it was the preparation, everything else starts.
-    fn finished(&mut self, _id: ProcessId) {
-        if self.phase != Phase::Setup {
+    /// The preparation has ended: everything else starts, unless it failed.
+    fn prepared(&mut self, ended: &Ended) {
+        if let Ended::Exited { code: 1.., why } = ended {
+            self.no_progress(format!("the preparation failed: {why}"), "preparation");
             return;
         }
         self.phase = Phase::Chaos;
@@ -312,10 +322,7 @@ impl Core {
         }
         self.processes[id.0 as usize].life = Life::Paused;
         for task in self.processes[id.0 as usize].tasks.clone() {
-            if let TaskState::Ready(index) = self.tasks[task.0 as usize].state {
-                self.take_ready(index);
-                self.tasks[task.0 as usize].state = TaskState::Held;
-            }
+            self.hold(task);
         }
         let boot = self.processes[id.0 as usize].boot;
         self.timers.insert((self.now_ns + for_ns, Timer::Resume(id, boot)));
@@ -329,15 +336,13 @@ impl Core {
         self.processes[id.0 as usize].life = Life::Up;
         self.emit_of(id, Body::Resumed);
         for task in self.processes[id.0 as usize].tasks.clone() {
-            if self.tasks[task.0 as usize].state == TaskState::Held {
-                self.make_ready(task);
-            }
+            self.release(task);
         }
     }
 
     fn power_loss(&mut self, id: u32, down_ns: u64) {
         self.machine_is_up = false;
-        let mut draw = self.fault_stream(id);
+        let mut draw = self.crash_stream(id);
         let report = self.disk.crash(&mut draw);
         self.observations.get_mut().crashed(&report);
         self.sqlite.power_loss();

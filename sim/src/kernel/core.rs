@@ -4,6 +4,7 @@ use super::control::Control;
 use super::inject::{Injected, Injector, Verdict};
 use super::latency::Latencies;
 use super::process::{Process, StreamKeys};
+use super::run::Listener;
 use super::task::{Task, TaskState, Timer, WaitKey};
 use super::view::View;
 use crate::errno::Errno;
@@ -11,7 +12,7 @@ use crate::invariant::{Driver, Violation};
 use crate::metrics::Observations;
 use crate::plan::Plan;
 use crate::schedule::{Decision, Decisions, Ready, Strategy, default_choice};
-use crate::seed::{Draw, Seed};
+use crate::seed::{Draw, Path, Seed, Stream};
 use crate::sys::Identity;
 use crate::sys::call::{Call, Caller, Effect, Header};
 use crate::sys::disk::{Disk, Owner};
@@ -19,10 +20,7 @@ use crate::trace::{Body, CallKind, Event, Interest, ProcessId, TaskId, TraceHash
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-use std::task::Poll;
-
-/// Listens to every event of a run; absent when nobody does.
-pub(super) type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>)>;
+use std::task::{Poll, Waker};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -34,7 +32,8 @@ pub(super) enum Phase {
 
 /// What the executor does next.
 pub(super) enum Action {
-    Poll(TaskId),
+    /// A step of a task, and the kind of the call that was picked.
+    Poll(TaskId, CallKind),
     Control(Control),
     End,
 }
@@ -65,7 +64,6 @@ pub(crate) struct Core {
     pub(super) ready: Vec<Ready>,
     pub(super) timers: BTreeSet<(u64, Timer)>,
     pub(super) waiting: BTreeMap<WaitKey, Vec<TaskId>>,
-    pub(super) next_shared_key: u64,
     pub(super) controls: VecDeque<Control>,
     pub(super) injector: Injector,
     pub(super) latencies: Latencies,
@@ -93,13 +91,16 @@ struct Shared {
     granted: Cell<TaskId>,
     /// The task whose program is being polled.
     polled: Cell<TaskId>,
+    /// What that task's own waker points to: tells it from a combinator's.
+    own_waker: Cell<*const ()>,
 }
 
 const NO_TASK: TaskId = TaskId(u32::MAX);
 
 impl Kernel {
     pub(super) fn new(core: Core) -> Kernel {
-        Kernel(Rc::new(Shared { core: RefCell::new(core), granted: Cell::new(NO_TASK), polled: Cell::new(NO_TASK) }))
+        let (granted, polled, own_waker) = (Cell::new(NO_TASK), Cell::new(NO_TASK), Cell::new(std::ptr::null()));
+        Kernel(Rc::new(Shared { core: RefCell::new(core), granted, polled, own_waker }))
     }
 
     /// Looks at or changes the machine. Never held across a poll.
@@ -113,8 +114,9 @@ impl Kernel {
     }
 
     #[inline]
-    pub(super) fn poll_begins(&self, task: TaskId) {
+    pub(super) fn poll_begins(&self, task: TaskId, waker: &Waker) {
         self.0.polled.set(task);
+        self.0.own_waker.set(waker.data());
     }
 
     /// The poll is over, by its return or by a panic. Gives the task that was polled.
@@ -130,16 +132,39 @@ impl Kernel {
         if task == NO_TASK { None } else { self.with(|core| core.identity_of(task)) }
     }
 
+    /// Takes a grant back that the poll didn't use. True if there was one.
+    #[inline]
+    pub(super) fn take_unused_grant(&self) -> bool {
+        self.0.granted.replace(NO_TASK) != NO_TASK
+    }
+
     /// Whether the call that this task announced has been picked.
     #[inline]
     pub(crate) fn is_granted(&self, sys: &Identity) -> bool {
         self.0.granted.get() == sys.task
     }
 
-    /// Announces a call. From a dead process nothing happens, and the call never completes.
+    /// Announces a call; gives the identity that makes it: the task that runs now, where `sys` came from another task of the process.
+    /// From a dead process nothing happens, and the call never completes.
     #[inline]
-    pub(crate) fn announce(&self, sys: &Identity, header: &Header) {
-        self.with(|core| core.announce(sys, header));
+    pub(crate) fn announce(&self, sys: &Identity, header: &Header) -> Identity {
+        self.with(|core| {
+            let identity = core.acting(self.0.polled.get(), sys);
+            core.announce(&identity, header);
+            identity
+        })
+    }
+
+    /// Says through which waker the program expects to hear of its announced call.
+    #[inline]
+    pub(crate) fn wakes_through(&self, sys: &Identity, waker: &Waker) {
+        if waker.data() != self.0.own_waker.get() {
+            self.with(|core| {
+                if core.is_current(sys) {
+                    core.tasks[sys.task.0 as usize].waker = Some(waker.clone());
+                }
+            });
+        }
     }
 
     pub(crate) fn withdraw(&self, sys: &Identity) {
@@ -164,6 +189,7 @@ impl Kernel {
     /// Lets a call take effect within the running step, without a choice of its own: for destructors. Nothing from a dead process.
     pub(crate) fn take_effect_at_once<C: Call>(&self, sys: &Identity, call: &mut C) -> Result<C::Value, Errno> {
         self.with(|core| {
+            let sys = &core.acting(self.0.polled.get(), sys);
             if !core.is_current(sys) {
                 return Err(Errno::Dead);
             }
@@ -200,6 +226,24 @@ impl Core {
         self.is_current(&identity).then_some(identity)
     }
 
+    /// Whether `sys` belongs to a live incarnation of its process, whichever of its tasks it was made for.
+    #[inline]
+    pub(crate) fn is_alive(&self, sys: &Identity) -> bool {
+        let process = &self.processes[sys.process.0 as usize];
+        process.is_live() && process.owner == sys.owner
+    }
+
+    /// Who makes a call: a file or a `Sys` may have come from another task of the process, which may have ended since.
+    #[inline]
+    fn acting(&self, polled: TaskId, sys: &Identity) -> Identity {
+        let Some(slot) = self.tasks.get(polled.0 as usize) else { return *sys };
+        let (task, generation) = (polled, slot.generation);
+        if slot.call.process != sys.process || (sys.task, sys.generation) == (task, generation) || !self.is_alive(sys) {
+            return *sys;
+        }
+        Identity { task, generation, ordinal: slot.call.ordinal, ..*sys }
+    }
+
     #[inline]
     fn announce(&mut self, sys: &Identity, header: &Header) {
         if !self.is_current(sys) {
@@ -216,17 +260,13 @@ impl Core {
 
     #[inline]
     pub(super) fn announce_call(&mut self, task: TaskId, process: ProcessId, ordinal: u32, header: &Header) {
-        self.calls += 1;
-        let drawn_ns = self.latencies.draw(header.kind, &mut self.processes[process.0 as usize].latency);
         let mut call = Ready { due_ns: self.now_ns, object: header.object, task, process, ordinal, kind: header.kind };
-        let delay_ns = self.strategy.delay(&call, self.calls, drawn_ns);
-        if delay_ns != drawn_ns {
-            self.decisions.delays.push((self.calls, delay_ns));
-        }
-        call.due_ns += delay_ns;
+        call.due_ns += self.latency(&call);
         let slot = &mut self.tasks[task.0 as usize];
         slot.call = call;
         slot.announced_ns = self.now_ns;
+        slot.is_counted = false;
+        slot.waker = None;
         match header.sleep_ns {
             None => {
                 // A process that announces is running, never paused: no need of `make_ready`.
@@ -237,6 +277,18 @@ impl Core {
         }
     }
 
+    /// How long a call takes: drawn, and then the strategy has its say.
+    #[inline]
+    pub(super) fn latency(&mut self, call: &Ready) -> u64 {
+        self.calls += 1;
+        let drawn_ns = self.latencies.draw(call.kind, &mut self.processes[call.process.0 as usize].latency);
+        let delay_ns = self.strategy.delay(call, self.calls, drawn_ns);
+        if delay_ns != drawn_ns {
+            self.decisions.delays.push((self.calls, delay_ns));
+        }
+        delay_ns
+    }
+
     pub(super) fn caller(&self, sys: &Identity) -> Caller {
         Caller { task: sys.task, process: sys.process, owner: sys.owner, timed_out: false, interrupted: false }
     }
@@ -245,13 +297,13 @@ impl Core {
     fn take_effect<C: Call>(&mut self, sys: &Identity, call: &mut C) -> Poll<Result<C::Value, Errno>> {
         let mut caller = self.caller(sys);
         let slot = &mut self.tasks[sys.task.0 as usize];
-        caller.timed_out = std::mem::take(&mut slot.timed_out);
-        caller.interrupted = std::mem::take(&mut slot.interrupted);
+        slot.state = TaskState::Running;
         let (kind, announced_ns) = (slot.call.kind, slot.announced_ns);
         let mut injected = None;
         let mut after = None;
         if self.injector.watches(sys.process) {
-            match self.judge(sys.process, kind) {
+            let is_retried = std::mem::replace(&mut slot.is_counted, true);
+            match self.judge(sys.process, &call.header(), is_retried) {
                 Verdict::Nothing => {}
                 Verdict::Storage(fault) => injected = Some(fault),
                 Verdict::After(control) => after = Some(control),
@@ -266,10 +318,14 @@ impl Core {
                 }
             }
         }
+        let slot = &mut self.tasks[sys.task.0 as usize];
+        caller.timed_out = std::mem::take(&mut slot.timed_out);
+        caller.interrupted = std::mem::take(&mut slot.interrupted);
         let effect = match injected {
             Some(Injected::Fail(errno)) => Effect::Done(Err(errno)),
             injected => call.effect(self, caller, injected),
         };
+        self.controls.extend(after);
         match effect {
             Effect::Wait(key, deadline_ns) => {
                 self.wait(sys.task, key, deadline_ns);
@@ -279,9 +335,6 @@ impl Core {
             }
             Effect::Done(result) => {
                 self.called(sys, call, &result, announced_ns);
-                if let Some(control) = after {
-                    self.controls.push_back(control);
-                }
                 Poll::Ready(result)
             }
         }
@@ -367,10 +420,17 @@ impl Core {
         }
     }
 
-    /// A key that no other wait queue has.
-    pub(crate) fn shared_key(&mut self) -> u64 {
-        self.next_shared_key += 1;
-        self.next_shared_key
+    /// A key for something that the tasks of a process share. It is odd, and depends on nothing that another process does.
+    pub(crate) fn shared_key(&mut self, sys: &Identity) -> u64 {
+        let process = &mut self.processes[sys.process.0 as usize];
+        process.shared_keys += 1;
+        process.path.child(process.shared_keys).0
+    }
+
+    /// The draws of something that the tasks of a process share.
+    pub(crate) fn shared_stream(&self, name: &str, key: u64, process: ProcessId) -> Stream {
+        let boot = self.processes[process.0 as usize].boot;
+        self.seed.stream_of(name, Path(key), u64::from(boot))
     }
 
     /// A new owner of descriptors and locks: one for each boot of a process.
@@ -380,7 +440,7 @@ impl Core {
     }
 
     /// Says that a limit was reached. The generic invariant `progress` has no other source.
-    fn no_progress(&mut self, message: String, loss: &'static str) {
+    pub(super) fn no_progress(&mut self, message: String, loss: &'static str) {
         let violation = Violation::new("progress", message).object("run").loss(loss);
         self.violations.push(violation.at(self.step, self.now_ns));
     }
@@ -418,11 +478,7 @@ impl Core {
                 continue;
             }
             if self.ready.is_empty() {
-                let (tasks, keys) = (self.waiting.values().map(Vec::len).sum::<usize>(), self.waiting.len());
-                self.no_progress(
-                    format!("nothing can run: {tasks} tasks wait on {keys} queues that nobody will wake"),
-                    "stuck",
-                );
+                self.no_progress(self.who_waits(), "stuck");
                 continue;
             }
             if self.step >= self.plan.steps_max {
@@ -438,13 +494,31 @@ impl Core {
                 );
                 continue;
             }
-            return Action::Poll(self.pick());
+            let Ready { task, kind, .. } = self.pick();
+            return Action::Poll(task, kind);
         }
+    }
+
+    /// Why nothing can run, in words.
+    #[cold]
+    fn who_waits(&self) -> String {
+        let mut waits: Vec<String> = Vec::new();
+        for process in self.processes.iter().filter(|process| process.is_live()) {
+            for task in process.tasks.iter().map(|task| &self.tasks[task.0 as usize]) {
+                let Ready { kind, object, ordinal, .. } = task.call;
+                let what = match task.state {
+                    TaskState::Waiting { .. } => format!("`{kind}` of #{object}"),
+                    _ => "something that is no system call".to_owned(),
+                };
+                waits.push(format!("{} (task {ordinal}) waits for {what}", process.name));
+            }
+        }
+        format!("nothing can run, and nobody will wake anybody: {}", waits.join(", "))
     }
 
     /// Asks the strategy, records its decision, and moves the clock.
     #[inline]
-    fn pick(&mut self) -> TaskId {
+    fn pick(&mut self) -> Ready {
         self.step += 1;
         let choice = self.strategy.next(&self.ready, self.now_ns);
         let last = self.last_task.and_then(|task| match self.tasks[task.0 as usize].state {
@@ -459,11 +533,16 @@ impl Core {
         self.last_task = Some(call.task);
         self.now_ns = self.now_ns.max(call.due_ns);
         self.disk.set_now_ns(self.now_ns);
-        call.task
+        call
     }
 
-    /// A draw of the run's own, keyed by a fault: what a crash keeps, how much of a write a kill lets through.
+    /// A fault's own draws: on which side of a call it falls, how much of a write it lets through.
     pub(super) fn fault_stream(&self, id: u32) -> impl Draw + use<> {
-        self.seed.stream_of("fault", crate::seed::Path::RUN, u64::from(id))
+        self.seed.stream_of("fault", Path::RUN, u64::from(id))
+    }
+
+    /// What the crash keeps that a fault causes. A stream of its own: what a call suffers must not foretell what the disk loses.
+    pub(super) fn crash_stream(&self, id: u32) -> impl Draw + use<> {
+        self.seed.stream_of("crash", Path::RUN, u64::from(id))
     }
 }

@@ -53,18 +53,30 @@ impl Executor {
     /// Runs until the end: all work done, or a violation.
     pub(super) fn run(&mut self) {
         loop {
-            let (action, now_ns, first) = self.kernel.with(|core| {
+            let (action, now_ns, first, waker) = self.kernel.with(|core| {
                 let action = core.next_action();
-                let first = match action {
-                    Action::Poll(task) => core.begin_if_first(task),
-                    _ => false,
+                let (first, waker) = match action {
+                    Action::Poll(task, kind) => {
+                        (core.begin_if_first(task, kind), core.tasks[task.0 as usize].waker.clone())
+                    }
+                    _ => (false, None),
                 };
-                (action, core.now_ns, first)
+                (action, core.now_ns, first, waker)
             });
             match action {
-                Action::Poll(task) => self.poll(task, now_ns, first),
+                Action::Poll(task, _) => {
+                    if let Some(waker) = waker
+                        && !first
+                    {
+                        self.wake_combinator(task, &waker);
+                    }
+                    self.poll(task, now_ns, first);
+                }
                 Action::Control(control) => self.control(control),
                 Action::End => return,
+            }
+            if self.woken.any.load(Ordering::Relaxed) {
+                self.wake_foreign();
             }
         }
     }
@@ -81,16 +93,27 @@ impl Executor {
         }
         let slot = task.0 as usize;
         let Some(program) = self.programs[slot].as_mut() else { return };
-        self.kernel.poll_begins(task);
-        let poll = program.as_mut().poll(&mut Context::from_waker(&self.wakers[slot]));
-        self.kernel.poll_ends();
-        if let Poll::Ready(exit) = poll {
+        let waker = &self.wakers[slot];
+        self.kernel.poll_begins(task, waker);
+        let poll = program.as_mut().poll(&mut Context::from_waker(waker));
+        if poll.is_ready() {
+            // What the future still holds belongs to a task that runs.
             self.programs[slot] = None;
-            self.ended(task, exit);
         }
-        if self.woken.any.load(Ordering::Relaxed) {
-            self.wake_foreign();
+        self.kernel.poll_ends();
+        let is_unused = self.kernel.take_unused_grant();
+        match poll {
+            Poll::Ready(exit) => self.ended(task, exit),
+            Poll::Pending if is_unused => self.kernel.with(|core| core.put_back(task)),
+            Poll::Pending => {}
         }
+    }
+
+    /// Tells a combinator that polls only those of its futures that were woken which one to poll. The task itself is polled next anyway.
+    #[cold]
+    fn wake_combinator(&mut self, task: TaskId, waker: &Waker) {
+        waker.wake_by_ref();
+        self.woken.tasks.lock().unwrap_or_else(PoisonError::into_inner).retain(|woken| *woken != task);
     }
 
     /// Gives a task a step of its own after it was woken from outside the system calls.
@@ -118,10 +141,9 @@ impl Executor {
 }
 
 impl super::core::Core {
-    /// The first step of a boot or of a task, and a step after a foreign wake-up: there is no future that waits for the grant, so its event is made here.
+    /// The first step of a boot or of a task, and a step after a foreign wake-up: no future waits for the grant, so its event is made here.
     #[inline]
-    fn begin_if_first(&mut self, task: TaskId) -> bool {
-        let kind = self.tasks[task.0 as usize].call.kind;
+    fn begin_if_first(&mut self, task: TaskId, kind: CallKind) -> bool {
         if !matches!(kind, CallKind::Boot | CallKind::Start | CallKind::Wake) {
             return false;
         }

@@ -17,14 +17,14 @@ impl Core {
     }
 
     pub(crate) fn begin_operation(&mut self, identity: &Identity, operation: u64) {
-        if self.is_current(identity) {
+        if self.is_alive(identity) {
             self.processes[identity.process.0 as usize].set_operation(self.seed, &self.stream_keys, operation);
             crate::sqlite::forget_seed();
         }
     }
 
     pub(crate) fn entropy_bits(&mut self, identity: &Identity) -> u64 {
-        if !self.is_current(identity) {
+        if !self.is_alive(identity) {
             return 0;
         }
         self.processes[identity.process.0 as usize].entropy(self.seed, &self.stream_keys).bits()

@@ -2,10 +2,12 @@
 
 use super::control::Control;
 use super::core::Core;
+use super::process::Life;
 use super::task::Timer;
 use crate::errno::Errno;
 use crate::plan::{FaultKind, FaultPlan, Position, Trigger};
-use crate::seed::{Draw, Path};
+use crate::seed::Draw;
+use crate::sys::call::Header;
 use crate::sys::claim::{Claim, LockAcquired, LockReleased};
 use crate::sys::disk::InodeId;
 use crate::sys::file::CREATED_EXCLUSIVELY;
@@ -18,8 +20,8 @@ pub(crate) enum Injected {
     Fail(Errno),
     /// A write takes in a part: which, is drawn from the bits.
     Short { bits: u64 },
-    /// fsync fails, and what it should have kept counts as clean.
-    SyncFails,
+    /// fsync fails, and what it should have kept counts as clean. When reads stop showing it, is drawn from the bits.
+    SyncFails { bits: u64 },
     /// fsync says yes and does nothing.
     SyncLies,
     /// The write's sectors reach the disk in part at the crash that follows at once.
@@ -59,32 +61,6 @@ pub(super) struct Injector {
     follows_positions: bool,
 }
 
-/// Whether a fault can hit a call of this kind.
-fn can_hit(fault: FaultKind, call: CallKind) -> bool {
-    match fault {
-        FaultKind::IoError => matches!(call, CallKind::Read | CallKind::ReadAt | CallKind::Write | CallKind::WriteAt),
-        FaultKind::NoSpace | FaultKind::TornWrite | FaultKind::ShortWrite => {
-            matches!(call, CallKind::Write | CallKind::WriteAt)
-        }
-        FaultKind::FailedSync | FaultKind::LyingSync => call == CallKind::Sync,
-        _ => true,
-    }
-}
-
-/// Whether a fault happens to a call, rather than to a process or the machine at a time.
-fn needs_call(fault: FaultKind) -> bool {
-    matches!(
-        fault,
-        FaultKind::IoError
-            | FaultKind::NoSpace
-            | FaultKind::TornWrite
-            | FaultKind::ShortWrite
-            | FaultKind::FailedSync
-            | FaultKind::LyingSync
-            | FaultKind::Delay
-    )
-}
-
 impl Injector {
     /// Arms a plan's faults. `resolve` finds a process by its name.
     ///
@@ -104,18 +80,10 @@ impl Injector {
                     resolve(name).ok_or_else(|| format!("fault {} ({kind}): no process is named `{name}`", plan.id))?,
                 ),
             };
-            let of_machine = matches!(plan.kind, FaultKind::MachineCrash | FaultKind::ClockJump);
+            plan.check().map_err(|problem| format!("fault {} ({kind}): {problem}", plan.id))?;
             let by_call = !matches!(plan.when, Trigger::AtNs(_));
-            if process.is_none() && (by_call || !of_machine) {
-                return Err(format!("fault {} ({kind}): `process` is missing: whose call or life is meant?", plan.id));
-            }
-            if let Trigger::Call { kind: call, .. } = plan.when
-                && !can_hit(plan.kind, call)
-            {
-                return Err(format!("fault {} ({kind}): it can't hit a `{call}` call", plan.id));
-            }
             injector.follows_positions |= matches!(plan.when, Trigger::While { .. });
-            if let Some(process) = process.filter(|_| by_call || needs_call(plan.kind)) {
+            if let Some(process) = process.filter(|_| by_call || plan.kind.needs_call()) {
                 injector.watched[process.0 as usize].push(index);
             }
             injector.faults.push(Armed { plan: plan.clone(), process, counted: 0, due: false, fired: false });
@@ -148,19 +116,25 @@ impl Injector {
         self.follows_positions = false;
     }
 
-    /// Counts a call towards the triggers of its process's faults; gives the first that fires.
-    fn count(&mut self, process: ProcessId, call: CallKind, positions: u8) -> Option<usize> {
+    /// Counts a call towards the triggers of its process's faults; gives the first that fires. A call that had to wait, or was delayed,
+    /// has been counted when it tries again.
+    fn count(&mut self, process: ProcessId, header: &Header, positions: u8, is_retried: bool) -> Option<usize> {
+        let call = header.kind;
         let mut firing = None;
         for &index in &self.watched[process.0 as usize] {
             let fault = &mut self.faults[index];
             let (counts, nth) = match fault.plan.when {
                 Trigger::AtNs(_) => (false, u64::from(!fault.due)),
-                Trigger::Call { kind, nth } => (kind == call, nth),
-                Trigger::While { position, nth } => (positions & position.bit() != 0, nth),
+                Trigger::Call { kind, nth } => (kind == call && !is_retried, nth),
+                Trigger::While { position, nth } => (positions & position.bit() != 0 && !is_retried, nth),
             };
             fault.counted += u64::from(counts);
             let in_place = counts || matches!(fault.plan.when, Trigger::AtNs(_));
-            if firing.is_none() && in_place && fault.counted >= nth && can_hit(fault.plan.kind, call) {
+            if firing.is_none()
+                && in_place
+                && fault.counted >= nth
+                && fault.plan.kind.can_hit_call(call, header.arguments)
+            {
                 firing = Some(index);
             }
         }
@@ -175,27 +149,42 @@ impl Injector {
 impl Core {
     /// A fault's time has come.
     pub(super) fn fault_due(&mut self, index: usize) {
-        let fault = &mut self.injector.faults[index];
-        if needs_call(fault.plan.kind) {
-            fault.due = true;
+        if self.injector.faults[index].plan.kind.needs_call() {
+            self.injector.faults[index].due = true;
             return;
         }
-        let lives = fault.process.is_none_or(|process| self.processes[process.0 as usize].is_live());
-        if fault.fired || !lives || !self.machine_is_up {
+        if self.injector.faults[index].fired || !self.can_happen(&self.injector.faults[index]) {
             return;
         }
-        fault.fired = true;
+        self.injector.faults[index].fired = true;
         if let Some(control) = self.injector.faults[index].control() {
             self.fired(index);
             self.controls.push_back(control);
         }
     }
 
+    /// Whether a fault would change anything now. One aimed at a process that is down, or at a machine that is, never fires.
+    fn can_happen(&self, fault: &Armed) -> bool {
+        let Some(process) = fault.process.map(|process| &self.processes[process.0 as usize]) else {
+            return self.machine_is_up;
+        };
+        match fault.plan.kind {
+            FaultKind::Pause => process.life == Life::Up,
+            FaultKind::Terminate => process.is_live() && !process.terminating,
+            FaultKind::ClockJump | FaultKind::MachineCrash => self.machine_is_up,
+            _ => process.is_live(),
+        }
+    }
+
     /// What happens to a call of a watched process.
     #[cold]
-    pub(super) fn judge(&mut self, process: ProcessId, call: CallKind) -> Verdict {
+    pub(super) fn judge(&mut self, process: ProcessId, header: &Header, is_retried: bool) -> Verdict {
+        let call = header.kind;
         let positions = self.processes[process.0 as usize].positions;
-        let Some(index) = self.injector.count(process, call, positions) else { return Verdict::Nothing };
+        let Some(index) = self.injector.count(process, header, positions, is_retried) else { return Verdict::Nothing };
+        if !self.can_happen(&self.injector.faults[index]) {
+            return Verdict::Nothing;
+        }
         self.fired(index);
         let fault = &self.injector.faults[index];
         let mut draw = self.fault_stream(fault.plan.id);
@@ -204,7 +193,7 @@ impl Core {
             (FaultKind::IoError, _) => Verdict::Storage(Injected::Fail(Errno::Io)),
             (FaultKind::NoSpace, _) => Verdict::Storage(Injected::Fail(Errno::NoSpace)),
             (FaultKind::ShortWrite, _) => Verdict::Storage(Injected::Short { bits: draw.bits() }),
-            (FaultKind::FailedSync, _) => Verdict::Storage(Injected::SyncFails),
+            (FaultKind::FailedSync, _) => Verdict::Storage(Injected::SyncFails { bits: draw.bits() }),
             (FaultKind::LyingSync, _) => Verdict::Storage(Injected::SyncLies),
             (FaultKind::Delay, _) => Verdict::Later(fault.plan.for_ns),
             (FaultKind::TornWrite, _) => {
@@ -229,8 +218,8 @@ impl Core {
     }
 
     /// The pages that a failed fsync left in the cache go, some time later.
-    pub(crate) fn evict_later(&mut self, inode: InodeId) {
-        let in_ns = self.seed.stream_of("evict", Path(inode.0), 0).below(EVICTION_NS_MAX);
+    pub(crate) fn evict_later(&mut self, inode: InodeId, bits: u64) {
+        let in_ns = bits % EVICTION_NS_MAX;
         self.timers.insert((self.now_ns + in_ns, Timer::Evict(inode)));
     }
 

@@ -17,7 +17,7 @@ pub(crate) use self::core::{Core, Kernel};
 pub(crate) use control::Control;
 pub(crate) use inject::Injected;
 pub use process::{Exit, Program, RestartPolicy};
-pub use run::{Outcome, Settings, run};
+pub use run::{Listener, Outcome, Settings, run};
 pub(crate) use task::WaitKey;
 pub use view::{ProcessView, View};
 pub use world::World;

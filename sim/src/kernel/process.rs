@@ -81,6 +81,8 @@ pub(super) struct Process {
     pub(super) started_ns: u64,
     pub(super) tasks: Vec<TaskId>,
     pub(super) next_ordinal: u32,
+    /// Keys given out in this boot to what its tasks share.
+    pub(super) shared_keys: u32,
     pub(super) terminating: bool,
     pub(super) skew_ns: i64,
     pub(super) operation: u64,

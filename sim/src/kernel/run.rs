@@ -1,10 +1,10 @@
 //! One run: a fresh thread, a madsim runtime, the world in one madsim task, and the result.
 
-use super::core::{Core, Kernel, Listener, Phase};
+use super::core::{Core, Kernel, Phase};
 use super::executor::Executor;
 use super::inject::Injector;
 use super::latency::{Latencies, PROFILES, Profile};
-use super::process::{Life, Process, StreamKeys};
+use super::process::{Life, Process, Program, StreamKeys};
 use super::view::View;
 use super::world::{FIRST_PID, World};
 use crate::invariant::{Driver, Violation};
@@ -22,6 +22,9 @@ use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
+/// Is told every event of a run, just after it took effect.
+pub type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>;
+
 /// How a plan is run. None of it changes the trace hash.
 #[derive(Default)]
 pub struct Settings {
@@ -30,7 +33,7 @@ pub struct Settings {
     /// Follow these decisions instead of the plan's strategy.
     pub replay: Option<Decisions>,
     /// Is told every event.
-    pub listener: Option<Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>>,
+    pub listener: Option<Listener>,
 }
 
 /// What a run came to.
@@ -115,11 +118,13 @@ fn run_in_task(scenario: &dyn Scenario, plan: &Plan, settings: Settings) -> Resu
     executor.shut_down();
     drop(executor);
     kernel.with(|core| core.finish());
-    let outcome = kernel.with(Core::outcome);
+    let (outcome, programs) = kernel.with(|core| (core.outcome(), core.take_programs()));
+    // Dropped while nobody looks at the machine: what a scenario keeps between boots may hold files of it.
+    drop(programs);
     Ok(outcome)
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
 }
@@ -153,6 +158,7 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
                 started_ns: 0,
                 tasks: Vec::new(),
                 next_ordinal: 0,
+                shared_keys: 0,
                 terminating: false,
                 operation: 0,
                 positions: 0,
@@ -167,10 +173,14 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
         processes.iter().zip(0..).map(|(process, id)| (process.name.as_str(), id)).collect();
     let injector = Injector::new(&plan.faults, processes.len(), |name| named.get(name).copied().map(ProcessId))
         .map_err(RunError)?;
+    if world.has_preparation
+        && let Some(fault) = plan.faults.iter().find(|fault| fault.process.as_deref() == Some(&processes[0].name))
+    {
+        let (id, kind) = (fault.id, fault.kind.name());
+        return Err(RunError(format!("fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits")));
+    }
     let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
     let strategy_is_replay = settings.replay.is_some();
-    let listener =
-        settings.listener.map(|mut listener| -> Listener { Box::new(move |event, view| listener(event, view)) });
     Ok(Core {
         seed,
         plan: Rc::new(plan.clone()),
@@ -197,7 +207,6 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
         ready: Vec::new(),
         timers: BTreeSet::new(),
         waiting: BTreeMap::new(),
-        next_shared_key: 0,
         controls: VecDeque::new(),
         injector,
         latencies: Latencies::of(profile),
@@ -212,7 +221,7 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
         hasher: TraceHasher::default(),
         observed: driver.as_ref().map_or(Interest::NONE, |driver| driver.interest()),
         driver,
-        listener,
+        listener: settings.listener,
         traced: crate::trace::layer::is_wanted(),
         observations: RefCell::new(Observations::default()),
         violations: Vec::new(),
@@ -221,7 +230,7 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
 }
 
 impl Core {
-    fn panicked(&mut self, task: Option<crate::trace::TaskId>, message: String) {
+    pub(super) fn panicked(&mut self, task: Option<crate::trace::TaskId>, message: String) {
         let violation = match task.map(|task| self.tasks[task.0 as usize].call.process) {
             Some(id) => {
                 let process = &self.processes[id.0 as usize];
@@ -246,7 +255,14 @@ impl Core {
         }
     }
 
+    /// Takes the programs of all processes out: they hold whatever the scenario gave them.
+    fn take_programs(&mut self) -> Vec<Program> {
+        let none: Program = Rc::new(|_| Box::pin(std::future::pending()));
+        self.processes.iter_mut().map(|process| std::mem::replace(&mut process.program, none.clone())).collect()
+    }
+
     fn outcome(&mut self) -> Outcome {
+        self.strategy.run_ended();
         let mut hasher = std::mem::take(&mut self.hasher);
         hasher.bytes(&self.disk.durable_digest());
         Outcome {

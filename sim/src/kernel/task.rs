@@ -1,9 +1,11 @@
 //! Tasks and what they wait for: announced calls, timers, wait queues. Nothing here polls a future.
 
 use super::core::Core;
+use super::process::Life;
 use crate::schedule::Ready;
 use crate::sys::disk::InodeId;
-use crate::trace::{ProcessId, TaskId};
+use crate::trace::{CallKind, ProcessId, TaskId};
+use std::task::Waker;
 
 /// What a blocked call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +37,8 @@ pub(super) enum TaskState {
     Free,
     /// Being polled, or awaiting something that is no system call.
     Running,
+    /// Its call has been picked, and the program has not come to it yet.
+    Picked,
     /// In the ready list, at this index.
     Ready(usize),
     /// Ready at a time.
@@ -45,22 +49,57 @@ pub(super) enum TaskState {
     Held,
 }
 
+/// A step that a task gets because something other than a system call has woken it. It may have a call outstanding beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WakeState {
+    None,
+    /// In the ready list, at this index.
+    Ready(usize),
+    /// Its process is paused.
+    Held,
+}
+
 pub(super) struct Task {
     pub(super) state: TaskState,
+    pub(super) wake: WakeState,
+    pub(super) wake_announced_ns: u64,
     /// Distinguishes the tasks that have used this slot.
     pub(super) generation: u32,
     /// The announced call.
     pub(super) call: Ready,
     pub(super) announced_ns: u64,
+    /// Faults have counted the call: one that waited or was delayed is the same call when it tries again.
+    pub(super) is_counted: bool,
+    /// Who is to be woken before the call takes effect, where that is another than the task itself: a combinator that polls only
+    /// those of its futures that were woken.
+    pub(super) waker: Option<Waker>,
     pub(super) timed_out: bool,
     pub(super) interrupted: bool,
+}
+
+impl Task {
+    /// A slot that no task has used yet.
+    pub(super) fn unused(call: Ready) -> Task {
+        Task {
+            state: TaskState::Free,
+            wake: WakeState::None,
+            wake_announced_ns: 0,
+            generation: 0,
+            call,
+            announced_ns: 0,
+            is_counted: false,
+            waker: None,
+            timed_out: false,
+            interrupted: false,
+        }
+    }
 }
 
 impl Core {
     /// Puts a task's announced call among the ready ones, or holds it back while its process is paused.
     pub(super) fn make_ready(&mut self, task: TaskId) {
         let process = self.tasks[task.0 as usize].call.process;
-        let paused = self.processes[process.0 as usize].life == super::process::Life::Paused;
+        let paused = self.processes[process.0 as usize].life == Life::Paused;
         let slot = &mut self.tasks[task.0 as usize];
         if paused {
             slot.state = TaskState::Held;
@@ -74,11 +113,89 @@ impl Core {
     #[inline]
     pub(super) fn take_ready(&mut self, index: usize) -> Ready {
         let call = self.ready.swap_remove(index);
-        self.tasks[call.task.0 as usize].state = TaskState::Running;
+        let slot = &mut self.tasks[call.task.0 as usize];
+        if call.kind == CallKind::Wake {
+            slot.wake = WakeState::None;
+        } else {
+            slot.state = TaskState::Picked;
+        }
         if let Some(moved) = self.ready.get(index) {
-            self.tasks[moved.task.0 as usize].state = TaskState::Ready(index);
+            let slot = &mut self.tasks[moved.task.0 as usize];
+            if moved.kind == CallKind::Wake {
+                slot.wake = WakeState::Ready(index);
+            } else {
+                slot.state = TaskState::Ready(index);
+            }
         }
         call
+    }
+
+    /// A step for a task that something other than a system call has woken.
+    pub(super) fn announce_wake(&mut self, task: TaskId) {
+        let Some(slot) = self.tasks.get(task.0 as usize) else { return };
+        let Ready { process, ordinal, .. } = slot.call;
+        if slot.state == TaskState::Free || slot.wake != WakeState::None {
+            return;
+        }
+        let call = Ready { due_ns: self.now_ns, object: 0, task, process, ordinal, kind: CallKind::Wake };
+        let due_ns = self.now_ns + self.latency(&call);
+        self.tasks[task.0 as usize].wake_announced_ns = self.now_ns;
+        self.make_wake_ready(Ready { due_ns, ..call });
+    }
+
+    fn make_wake_ready(&mut self, call: Ready) {
+        let paused = self.processes[call.process.0 as usize].life == Life::Paused;
+        let slot = &mut self.tasks[call.task.0 as usize];
+        if paused {
+            slot.wake = WakeState::Held;
+        } else {
+            slot.wake = WakeState::Ready(self.ready.len());
+            self.ready.push(call);
+        }
+    }
+
+    /// Takes a task's step for a wake-up out of the ready list. True if it has one there.
+    pub(super) fn take_wake(&mut self, task: TaskId) -> bool {
+        let WakeState::Ready(index) = self.tasks[task.0 as usize].wake else { return false };
+        self.take_ready(index);
+        true
+    }
+
+    /// Holds back what a task has ready: its process is paused.
+    pub(super) fn hold(&mut self, task: TaskId) {
+        if let TaskState::Ready(index) = self.tasks[task.0 as usize].state {
+            self.take_ready(index);
+            self.tasks[task.0 as usize].state = TaskState::Held;
+        }
+        if self.take_wake(task) {
+            self.tasks[task.0 as usize].wake = WakeState::Held;
+        }
+    }
+
+    /// Makes ready what was held back.
+    pub(super) fn release(&mut self, task: TaskId) {
+        let slot = &mut self.tasks[task.0 as usize];
+        let Ready { process, ordinal, .. } = slot.call;
+        if slot.state == TaskState::Held {
+            self.make_ready(task);
+        }
+        if self.tasks[task.0 as usize].wake == WakeState::Held {
+            self.make_wake_ready(Ready {
+                due_ns: self.now_ns,
+                object: 0,
+                task,
+                process,
+                ordinal,
+                kind: CallKind::Wake,
+            });
+        }
+    }
+
+    /// The program was polled and did not come to its picked call: a select of its own took another branch first. It is picked again.
+    pub(super) fn put_back(&mut self, task: TaskId) {
+        if self.tasks[task.0 as usize].state == TaskState::Picked {
+            self.rejoin(task, self.now_ns + 1);
+        }
     }
 
     /// Makes a task's announced call ready at a time, not before.
@@ -98,20 +215,20 @@ impl Core {
         }
     }
 
-    /// Wakes all that wait for `key`: each tries again when it is picked.
+    /// Wakes all that wait for `key`: each tries again when it is picked. In time order the one that has waited longest tries first.
     pub(crate) fn wake(&mut self, key: WaitKey) {
-        for task in self.waiting.remove(&key).unwrap_or_default() {
+        let queue = self.waiting.remove(&key).unwrap_or_default();
+        for (due_ns, task) in (self.now_ns + 1..).zip(queue) {
             if let TaskState::Waiting { deadline_ns: Some(due_ns), .. } = self.tasks[task.0 as usize].state {
                 self.timers.remove(&(due_ns, Timer::Task(task)));
             }
-            self.rejoin(task);
+            self.rejoin(task, due_ns);
         }
     }
 
-    /// A task that waited is ready from now on.
-    fn rejoin(&mut self, task: TaskId) {
-        let slot = &mut self.tasks[task.0 as usize];
-        slot.call.due_ns = self.now_ns + 1;
+    /// A task that waited is ready again.
+    fn rejoin(&mut self, task: TaskId, due_ns: u64) {
+        self.tasks[task.0 as usize].call.due_ns = due_ns;
         self.make_ready(task);
     }
 
@@ -122,7 +239,7 @@ impl Core {
             TaskState::Waiting { key, .. } => {
                 self.stop_waiting(task, key);
                 self.tasks[task.0 as usize].timed_out = true;
-                self.rejoin(task);
+                self.rejoin(task, self.now_ns + 1);
             }
             state => unreachable!("a timer of a task that is {state:?}"),
         }
@@ -152,7 +269,7 @@ impl Core {
                     self.timers.remove(&(due_ns, Timer::Task(task)));
                 }
             }
-            TaskState::Free | TaskState::Running | TaskState::Held => {}
+            TaskState::Free | TaskState::Running | TaskState::Picked | TaskState::Held => {}
         }
         let slot = &mut self.tasks[task.0 as usize];
         if slot.state != TaskState::Free {
@@ -160,17 +277,18 @@ impl Core {
         }
         slot.timed_out = false;
         slot.interrupted = false;
+        slot.waker = None;
     }
 
     /// Interrupts a process's sleeping tasks, as a signal with a handler does (nanosleep(2): EINTR).
     pub(super) fn interrupt(&mut self, process: ProcessId) {
         for task in self.processes[process.0 as usize].tasks.clone() {
             if let TaskState::Asleep { due_ns } = self.tasks[task.0 as usize].state
-                && self.tasks[task.0 as usize].call.kind == crate::trace::CallKind::Sleep
+                && self.tasks[task.0 as usize].call.kind == CallKind::Sleep
             {
                 self.timers.remove(&(due_ns, Timer::Task(task)));
                 self.tasks[task.0 as usize].interrupted = true;
-                self.rejoin(task);
+                self.rejoin(task, self.now_ns + 1);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The fault vocabulary: what may go wrong, and when. The injector that carries it out is in `kernel::inject`.
 
+use crate::sys::disk::SECTOR_BYTES;
 use crate::trace::CallKind;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +67,57 @@ impl FaultKind {
     pub fn parse(name: &str) -> Option<FaultKind> {
         FaultKind::ALL.iter().copied().find(|kind| kind.name() == name)
     }
+
+    /// Whether it happens to a call, rather than to a process or to the machine at a time.
+    pub const fn needs_call(self) -> bool {
+        match self {
+            FaultKind::IoError
+            | FaultKind::NoSpace
+            | FaultKind::TornWrite
+            | FaultKind::ShortWrite
+            | FaultKind::FailedSync
+            | FaultKind::LyingSync
+            | FaultKind::Delay => true,
+            FaultKind::Kill
+            | FaultKind::Terminate
+            | FaultKind::Pause
+            | FaultKind::MachineCrash
+            | FaultKind::ClockJump
+            | FaultKind::PidReuse => false,
+        }
+    }
+
+    /// Whether it is the machine's own, so that no process need be named.
+    pub const fn is_of_machine(self) -> bool {
+        matches!(self, FaultKind::MachineCrash | FaultKind::ClockJump)
+    }
+
+    /// The kinds of call that it can hit; `None` is any.
+    pub const fn calls(self) -> Option<&'static [CallKind]> {
+        match self {
+            FaultKind::IoError => Some(&[CallKind::Read, CallKind::ReadAt, CallKind::Write, CallKind::WriteAt]),
+            FaultKind::NoSpace | FaultKind::TornWrite | FaultKind::ShortWrite => {
+                Some(&[CallKind::Write, CallKind::WriteAt])
+            }
+            FaultKind::FailedSync | FaultKind::LyingSync => Some(&[CallKind::Sync]),
+            _ => None,
+        }
+    }
+
+    /// Whether it can hit a call: one byte can't be written short, nor can one sector be torn.
+    pub(crate) fn can_hit_call(self, kind: CallKind, arguments: [u64; 2]) -> bool {
+        let [offset, len_bytes] = arguments;
+        self.calls().is_none_or(|calls| calls.contains(&kind))
+            && match self {
+                FaultKind::ShortWrite => len_bytes > 1,
+                FaultKind::TornWrite if kind == CallKind::WriteAt => {
+                    len_bytes > 1 && offset / SECTOR_BYTES != offset.saturating_add(len_bytes - 1) / SECTOR_BYTES
+                }
+                // Where the cursor stands is not known here: so many bytes touch two sectors wherever they go.
+                FaultKind::TornWrite => len_bytes > SECTOR_BYTES,
+                _ => true,
+            }
+    }
 }
 
 /// One fault of a plan.
@@ -87,6 +139,37 @@ pub struct FaultPlan {
     /// How far a clock jumps, in nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero_signed")]
     pub by_ns: i64,
+}
+
+impl FaultPlan {
+    /// Whether the fault can ever happen.
+    ///
+    /// # Errors
+    /// Which key is wrong, and what is allowed.
+    pub fn check(&self) -> Result<(), String> {
+        let (call, nth) = match self.when {
+            Trigger::AtNs(_) => (None, None),
+            Trigger::Call { kind, nth } => (Some(kind), Some(nth)),
+            Trigger::While { nth, .. } => (None, Some(nth)),
+        };
+        if self.process.is_none() && !(self.kind.is_of_machine() && nth.is_none()) {
+            return Err("`process` is missing: whose call or life is meant?".into());
+        }
+        if nth == Some(0) {
+            return Err("`nth` is 0; the first call is 1".into());
+        }
+        let Some(call) = call else { return Ok(()) };
+        let names = |calls: &[CallKind]| calls.iter().map(|call| format!("`{call}`")).collect::<Vec<_>>().join(", ");
+        match self.kind.calls() {
+            _ if matches!(call, CallKind::Boot | CallKind::Start | CallKind::Wake) => {
+                Err(format!("`{call}` is a step of the harness, no call of a program: no fault can wait for it"))
+            }
+            Some(calls) if !calls.contains(&call) => {
+                Err(format!("it can't hit a `{call}` call; allowed: {}", names(calls)))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 fn is_zero(value: &u64) -> bool {

@@ -52,6 +52,9 @@ pub trait Strategy {
         let _ = process;
     }
 
+    /// The run is over.
+    fn run_ended(&mut self) {}
+
     /// The first point where a replay left its recording; no other strategy has one.
     fn drift(&self) -> Option<&Drift> {
         None
@@ -74,13 +77,15 @@ pub fn default_choice(ready: &[Ready], last: Option<usize>) -> usize {
     last.unwrap_or_else(|| earliest(ready))
 }
 
-/// The index of the call that is due first; of several, the lowest process, then the lowest task.
+/// The index of the call that is due first; of several, the lowest process, then the lowest task, then the lowest kind: a task that was
+/// woken from outside may have two.
 #[inline]
 pub fn earliest(ready: &[Ready]) -> usize {
     let mut best = 0;
     for (index, call) in ready.iter().enumerate().skip(1) {
         let leader = &ready[best];
-        if (call.due_ns, call.process, call.ordinal) < (leader.due_ns, leader.process, leader.ordinal) {
+        let key = |call: &Ready| (call.due_ns, call.process, call.ordinal, call.kind);
+        if key(call) < key(leader) {
             best = index;
         }
     }

@@ -41,7 +41,15 @@ pub struct Drift {
 impl fmt::Display for Drift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Decision { process, ordinal, kind, .. } = self.expected;
-        write!(f, "step {}: recorded was `{kind}` of process {} task {ordinal}; ready were", self.step, process.0)?;
+        write!(f, "step {}: recorded was ", self.step)?;
+        if self.expected.step != self.step {
+            write!(f, "step {} with ", self.expected.step)?;
+        }
+        write!(f, "`{kind}` of process {} task {ordinal}; ", process.0)?;
+        if self.found.is_empty() {
+            return f.write_str("the run had ended");
+        }
+        f.write_str("ready were")?;
         for (process, ordinal, kind) in &self.found {
             write!(f, " `{kind}` of {}/{ordinal}", process.0)?;
         }
@@ -66,17 +74,21 @@ impl Replay {
     }
 }
 
+/// Whether it is the call of a task that went last, not a wake-up beside it.
+fn is_own_call(call: &Ready, last: (ProcessId, u32)) -> bool {
+    (call.process, call.ordinal) == last && call.kind != CallKind::Wake
+}
+
 impl Strategy for Replay {
     fn next(&mut self, ready: &[Ready], _now_ns: u64) -> usize {
         self.step += 1;
-        let last = self.last.and_then(|last| ready.iter().position(|call| (call.process, call.ordinal) == last));
+        let last = self.last.and_then(|last| ready.iter().position(|call| is_own_call(call, last)));
         let mut choice = default_choice(ready, last);
         if let Some(&expected) =
             self.decisions.departures.get(self.next_departure).filter(|decision| decision.step == self.step)
         {
             self.next_departure += 1;
-            let same_task =
-                |call: &Ready| call.process == expected.process && call.ordinal == u32::from(expected.ordinal);
+            let same_task = |call: &Ready| call.process == expected.process && call.ordinal as u16 == expected.ordinal;
             let exact = ready.iter().position(|call| same_task(call) && call.kind == expected.kind);
             if exact.is_none() && self.drift.is_none() {
                 let found = ready.iter().map(|call| (call.process, call.ordinal, call.kind)).collect();
@@ -99,6 +111,20 @@ impl Strategy for Replay {
                 delay_ns
             }
             _ => drawn_ns,
+        }
+    }
+
+    fn ended(&mut self, process: ProcessId) {
+        // The default rule stays on a task, not on its successor after a restart.
+        self.last = self.last.filter(|(last, _)| *last != process);
+    }
+
+    fn run_ended(&mut self) {
+        // A run that ends before its recording has left it, too.
+        if self.drift.is_none()
+            && let Some(&expected) = self.decisions.departures.get(self.next_departure)
+        {
+            self.drift = Some(Drift { step: self.step + 1, expected, found: Vec::new() });
         }
     }
 

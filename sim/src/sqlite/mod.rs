@@ -28,6 +28,7 @@
 //! | `inspect` | SQLite on a copy of a disk, outside the run |
 //! | `memory` | the C library's allocator, tuned |
 //! | `code` | errors as SQLite's result codes |
+//! | `version` | which SQLite this is |
 
 #![allow(unsafe_code, reason = "SQLite calls through C function pointers and shares memory by raw pointers")]
 
@@ -46,11 +47,13 @@ mod shared_memory;
 mod state;
 #[cfg(test)]
 mod tests;
+mod version;
 mod vfs;
 
 pub use commit::CommitDurability;
 pub use inspect::inspect;
 pub use shared_lock::WalLocks;
+pub use version::{compile_options, source_id};
 
 pub(crate) use file::{program_key, serve};
 pub(crate) use random::forget_seed;

@@ -1,7 +1,7 @@
 //! How a program makes a system call: it announces it, and when it is picked the call takes effect inside the poll. The calls
 //! themselves are in the other files of this room.
 
-use super::Sys;
+use super::{Identity, Sys};
 use crate::errno::Errno;
 use crate::kernel::{Core, Injected, WaitKey};
 use crate::sys::disk::Owner;
@@ -123,6 +123,8 @@ pub(crate) struct Announced<'a, C: Call> {
     sys: &'a Sys,
     call: C,
     state: State,
+    /// The task that makes the call; known once it is announced.
+    by: Identity,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -138,16 +140,17 @@ impl<C: Call> Future for Announced<'_, C> {
     type Output = Result<C::Value, Errno>;
 
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         match this.state {
             State::New => {
-                this.sys.kernel.announce(&this.sys.identity, &this.call.header());
+                this.by = this.sys.kernel.announce(&this.sys.identity, &this.call.header());
+                this.sys.kernel.wakes_through(&this.by, context.waker());
                 this.state = State::Announced;
                 Poll::Pending
             }
-            State::Announced if this.sys.kernel.is_granted(&this.sys.identity) => {
-                let poll = this.sys.kernel.take_effect(&this.sys.identity, &mut this.call);
+            State::Announced if this.sys.kernel.is_granted(&this.by) => {
+                let poll = this.sys.kernel.take_effect(&this.by, &mut this.call);
                 if poll.is_ready() {
                     this.state = State::Finished;
                 }
@@ -163,7 +166,7 @@ impl<C: Call> Future for Announced<'_, C> {
 impl<C: Call> Drop for Announced<'_, C> {
     fn drop(&mut self) {
         if self.state == State::Announced {
-            self.sys.kernel.withdraw(&self.sys.identity);
+            self.sys.kernel.withdraw(&self.by);
         }
     }
 }
@@ -171,6 +174,6 @@ impl<C: Call> Drop for Announced<'_, C> {
 impl Sys {
     /// Announces a call and completes when it has taken effect. A dropped future withdraws it: it never happened.
     pub(crate) fn call<C: Call>(&self, call: C) -> Announced<'_, C> {
-        Announced { sys: self, call, state: State::New }
+        Announced { sys: self, call, state: State::New, by: self.identity }
     }
 }

@@ -192,8 +192,8 @@ impl Call for Sync {
     }
 
     fn effect(&mut self, core: &mut Core, caller: Caller, injected: Option<Injected>) -> Effect<()> {
-        if injected == Some(Injected::SyncFails) {
-            core.evict_later(self.inode);
+        if let Some(Injected::SyncFails { bits }) = injected {
+            core.evict_later(self.inode, bits);
             return Effect::Done(Err(core.disk.fsync_failed(caller.owner, self.fd)));
         }
         let (disk, owner, fd) = (&mut core.disk, caller.owner, self.fd);

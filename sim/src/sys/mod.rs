@@ -8,6 +8,7 @@ pub(crate) mod file;
 pub(crate) mod lock;
 pub(crate) mod os;
 pub(crate) mod process;
+pub mod sync;
 pub(crate) mod time;
 
 pub use disk::{LockMode, OpenFlags, Stat};
@@ -32,7 +33,7 @@ pub(crate) struct Identity {
     pub(crate) boot: u32,
 }
 
-/// A program's operating system. Each task has one of its own; a clone belongs to the same task.
+/// A program's operating system. Any task of the process may use it, whichever it was made for: a call is made by the task that awaits it.
 ///
 /// Every `async` call is a step: it is announced, picked by the strategy, and takes effect at once. A task has one outstanding call
 /// at a time; a second needs a task of its own ([`Sys::spawn`]). A dropped future withdraws its call: it never happened.

@@ -152,7 +152,8 @@ impl Invariant for Counting {
 
     fn observe(&mut self, event: &Event<'_>, _view: &View<'_>) -> Result<(), Violation> {
         if let Body::Call { kind, .. } = event.body {
-            self.vfs_calls += u64::from(!matches!(kind, CallKind::Boot | CallKind::Yield | CallKind::Sleep | CallKind::Claim));
+            self.vfs_calls +=
+                u64::from(!matches!(kind, CallKind::Boot | CallKind::Yield | CallKind::Sleep | CallKind::Claim));
         }
         Ok(())
     }

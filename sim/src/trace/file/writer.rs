@@ -1,7 +1,7 @@
 //! Writes trace files: as the listener of a run, or event by event. Reading is in `reader`.
 
 use super::{FORMAT, FRAME_BYTES, FRAME_BYTES_MAX, Head, MAGIC, Tail};
-use crate::kernel::View;
+use crate::kernel::{Listener, View};
 use crate::plan::StrategyPlan;
 use crate::seed::Seed;
 use crate::trace::codec;
@@ -105,7 +105,7 @@ impl<W: Write + Send + 'static> Writer<W> {
     }
 
     /// The listener for [`crate::Settings::listener`].
-    pub fn listener(&self) -> Box<dyn FnMut(&Event<'_>, &View<'_>) + Send> {
+    pub fn listener(&self) -> Listener {
         let state = self.state.clone();
         Box::new(move |event, view| {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,20 @@
+//! The kernel's tests, at the observable level: small worlds, and what their traces, disks and outcomes show. Nothing of the kernel's
+//! inside is reached. SQLite and blocking code have tests of their own.
+
+mod support;
+
+mod budgets;
+mod clocks;
+mod determinism;
+mod faults;
+mod independence;
+mod kill;
+mod lives;
+mod machine;
+mod pause;
+mod replay;
+mod schedule;
+mod sync;
+mod tasks;
+mod triggers;
+mod wakers;

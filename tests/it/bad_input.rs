@@ -1,0 +1,120 @@
+//! Bad input ends with exit code 2 and one clear message, before anything runs.
+
+use crate::program;
+
+/// (words, what the message must say).
+const BAD: &[(&str, &[&str])] = &[
+    ("run --scenarios stedy", &["unknown scenario `stedy`", "did you mean `steady`?", "known: steady, aborts"]),
+    ("run --scenarios steady,xyzzy", &["unknown scenario `xyzzy`", "known: steady"]),
+    ("run --scenarios steady --seed minus", &["--seed", "minus"]),
+    ("run --scenarios steady --seed 18446744073709551616", &["--seed"]),
+    ("run --scenarios steady --workers 0", &["--workers", "0"]),
+    ("run --scenarios steady --duration 30", &["--duration", "has no unit", "30s"]),
+    ("run --scenarios steady --duration 5parsecs", &["`parsecs` is no unit"]),
+    ("run --scenarios steady --strategy tmed", &["unknown strategy `tmed`", "did you mean `timed`?", "random"]),
+    ("run --scenarios steady --faults kil", &["unknown fault `kil`", "did you mean `kill`?", "machine-crash"]),
+    ("run --scenarios steady --faults kill,", &["unknown fault ``"]),
+    ("run --scenarios steady --faults nowhere.toml", &["nowhere.toml", "No such file"]),
+    ("run --scenarios steady --set rounds", &["--set rounds", "KEY=VALUE"]),
+    ("run --scenarios steady --set rounds=1 --set rounds=2", &["--set rounds", "twice"]),
+    ("run --scenarios steady --set nosuch=1", &["nosuch", "rounds=NUMBER"]),
+    ("run --scenarios steady --trace nowhere/trace", &["nowhere/trace", "can't be written"]),
+    ("run --scenarios steady --artifacts /proc/nowhere", &["/proc/nowhere", "can't be written"]),
+    ("run --scenarios steady,violates --trace trace", &["--trace", "one scenario"]),
+    ("run --scenarios steady,violates --print-plan", &["--print-plan", "one scenario"]),
+    ("run --plan nowhere.toml", &["nowhere.toml", "No such file"]),
+    ("run --scenarios steady --log loud", &["--log", "loud", "trace"]),
+    ("run --no-such-option", &["--no-such-option"]),
+    ("sweep --scenarios steady", &["--seeds"]),
+    ("sweep --scenarios steady --seeds a..b", &["--seeds", "`a` is no seed", "A..B"]),
+    ("sweep --scenarios steady --seeds 9..3", &["--seeds", "runs backwards"]),
+    ("sweep --scenarios stedy --seeds 0..3", &["did you mean `steady`?"]),
+    ("sweep --scenarios steady --seeds 0..3 --jobs 0", &["--jobs"]),
+    ("sweep --scenarios steady --seeds 0..3 --determinism 200%", &["--determinism", "no share"]),
+    ("sweep --scenarios steady --seeds 0..3 --max-failures 0", &["--max-failures"]),
+    ("sweep --scenarios steady --seeds 0..3 --seed-timeout 0s", &["--seed-timeout"]),
+    ("sweep --scenarios steady --seeds 0..3 --set nosuch=1", &["nosuch", "rounds=NUMBER"]),
+    ("sweep --scenarios steady --seeds 0..3 --artifacts /proc/nowhere", &["/proc/nowhere", "can't be written"]),
+    ("sweep --scenarios refuses --seeds 0..9 --jobs 1", &["good ones"]),
+    ("replay", &["FILE"]),
+    ("replay --scenario steady", &["--seed"]),
+    ("replay nowhere.toml", &["nowhere.toml", "No such file"]),
+    ("replay nowhere.toml --seed 4", &["--seed"]),
+    ("replay --scenario stedy --seed 4", &["did you mean `steady`?"]),
+    ("list nonsense", &["nonsense", "scenarios"]),
+    ("completions nosuchshell", &["nosuchshell", "bash"]),
+];
+
+#[test]
+fn each_is_refused_with_a_message_and_nothing_else() {
+    let program = program();
+    for (words, parts) in BAD {
+        let said = program.line(words);
+        assert_eq!(said.code, Some(2), "{words}: {said:?}");
+        for part in *parts {
+            assert!(said.err.contains(part), "{words}: the message doesn't say `{part}`: {}", said.err);
+        }
+        assert!(said.err.matches("error:").count() == 1, "{words}: one message: {}", said.err);
+        assert!(!said.err.contains("panicked"), "{words}: {}", said.err);
+        if words.starts_with("run") || words.starts_with("replay") {
+            assert_eq!(said.out, "", "{words}: nothing ran");
+        }
+    }
+    assert_eq!(program.folder.names(), [""; 0], "nothing was left behind");
+}
+
+/// (contents of the file, what the message must say).
+const BAD_FAULTS: &[(&str, &[&str])] = &[
+    ("faults = 3", &["line 1", "faults"]),
+    ("[[faults]]\nid = 1\nkind = \"kil\"\nwhen = { at-ns = 5 }\n", &["line 3", "kil", "machine-crash"]),
+    ("[[faults]]\nid = 1\nkind = \"kill\"\n", &["line 1", "when"]),
+    ("[[faults]]\nid = 1\nkind = \"kill\"\nwhen = { at-ns = 5 }\nwho = \"writer-0\"\n", &["line 5", "who"]),
+    ("[[faults]]\nid = 1\nkind = \"kill\"\nwhen = { at-ns = -5 }\n", &["line 4", "-5"]),
+    ("[[faults]\n", &["line 1"]),
+    (
+        "[[faults]]\nid = 1\nkind = \"clock-jump\"\nwhen = { at-ns = 5 }\n[[faults]]\nid = 1\nkind = \"clock-jump\"\nwhen = { at-ns = 6 }\n",
+        &["id"],
+    ),
+    ("[[faults]]\nid = 1\nkind = \"kill\"\nprocess = \"nobody-0\"\nwhen = { at-ns = 5 }\n", &["nobody-0"]),
+];
+
+#[test]
+fn a_malformed_fault_file_is_refused_by_line_and_key() {
+    let program = program();
+    for (contents, parts) in BAD_FAULTS {
+        std::fs::write(program.folder.path().join("faults.toml"), contents).expect("a file");
+        let said = program.line("run --scenarios steady --seed 1 --faults faults.toml");
+        assert_eq!(said.code, Some(2), "{contents}: {said:?}");
+        for part in *parts {
+            assert!(said.err.contains(part), "{contents}: the message doesn't say `{part}`: {}", said.err);
+        }
+    }
+}
+
+#[test]
+fn a_malformed_plan_or_reproducer_is_refused() {
+    let program = program();
+    let file = |contents: &str| std::fs::write(program.folder.path().join("file.toml"), contents).expect("a file");
+    let plan = program.line("run --scenarios steady --seed 1 --print-plan").out;
+    let reproducer = {
+        assert_eq!(program.line("run --scenarios violates --seed 3").code, Some(1));
+        std::fs::read_to_string(program.folder.path().join("artifacts/violates-3.toml")).expect("a reproducer")
+    };
+    let cases = [
+        (plan.replace("format = 1", "format = 99"), "newer"),
+        (plan.replace("strategy", "strtegy"), "strtegy"),
+        (plan.replace("scenario = \"steady\"", "scenario = \"stedy\""), "did you mean `steady`?"),
+        (plan.replace("latency = \"nvme\"", "latency = \"tape\""), "`tape`"),
+        (reproducer.replacen("format = 1", "format = 99", 1), "newer"),
+        (reproducer.replace("[decisions]\nlines = ", "[decisions]\nlines = 9"), "decisions were recorded"),
+        (reproducer.replace(" sleep\n", " slepe\n"), "slepe"),
+        (reproducer.replace("trace_hash", "trace_hsah"), "trace_hsah"),
+    ];
+    for (contents, part) in cases {
+        file(&contents);
+        let said = program.line("replay file.toml");
+        assert_eq!(said.code, Some(2), "{part}: {said:?}");
+        assert!(said.err.contains(part), "the message doesn't say `{part}`: {}", said.err);
+        assert!(said.err.contains("error:"), "{}", said.err);
+    }
+}

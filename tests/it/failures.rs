@@ -1,0 +1,93 @@
+//! Workers that die, hang or panic: each costs its own seed and no other.
+
+use crate::program;
+use serde_json::{Value, json};
+
+fn failed_seeds(lines: &[Value]) -> Vec<u64> {
+    lines.iter().filter(|line| line["verdict"] == "fail").filter_map(|line| line["seed"].as_u64()).collect()
+}
+
+#[test]
+fn a_worker_that_aborts_is_its_seeds_failure() {
+    let program = program();
+    let (lines, summary, said) = program.sweep("--scenarios aborts --seeds 0..30 --jobs 2");
+    assert_eq!(said.code, Some(1));
+    assert_eq!(failed_seeds(&lines), [3, 8, 13, 18, 23, 28]);
+    assert_eq!(lines.len(), 30, "the others ran");
+    let lost = &lines[3];
+    assert_eq!(lost["violations"][0]["invariant"], json!("worker-died"));
+    assert_eq!(lost["violations"][0]["fingerprint"], json!("worker-died/process/-/aborted"));
+    assert!(lost["violations"][0]["message"].as_str().is_some_and(|message| message.contains("SIGABRT")), "{lost}");
+    assert_eq!(lost["trace_hash"], Value::Null, "it took its hash with it");
+    assert_eq!(summary["workers_replaced"], json!(6));
+    let text = std::fs::read_to_string(program.folder.path().join("artifacts/aborts-3.toml")).expect("a reproducer");
+    assert!(text.contains("worker-died") && !text.contains("[decisions]"), "{text}");
+    assert_eq!(program.line("replay artifacts/aborts-3.toml").code, None, "it aborts again");
+}
+
+#[test]
+fn a_worker_that_hangs_is_ended() {
+    let (lines, summary, said) = program().sweep("--scenarios hangs --seeds 0..9 --jobs 2 --seed-timeout 2s");
+    assert_eq!(said.code, Some(1));
+    assert_eq!(failed_seeds(&lines), [3, 8]);
+    assert_eq!(lines[3]["violations"][0]["invariant"], json!("worker-timed-out"));
+    assert_eq!(summary["fingerprints"][0]["seeds"], json!([3, 8]));
+}
+
+#[test]
+fn a_program_that_panics_is_a_violation_and_no_death() {
+    let program = program();
+    let (lines, summary, said) = program.sweep("--scenarios panics --seeds 0..10 --jobs 1");
+    assert_eq!(said.code, Some(1));
+    assert_eq!(failed_seeds(&lines), [3, 8]);
+    let violation = &lines[3]["violations"][0];
+    assert_eq!(violation["invariant"], json!("no-panic"));
+    let message = violation["message"].as_str().expect("a message");
+    assert!(message.contains("has had enough") && message.contains("scenarios.rs:"), "what and where: {message}");
+    assert_eq!(summary["workers_replaced"], json!(0));
+    let said = program.line("run --scenarios panics --seed 3");
+    assert_eq!(said.code, Some(1));
+    assert!(!said.err.contains("panicked at"), "it is told once, as a violation: {}", said.err);
+}
+
+#[test]
+fn a_set_up_that_panics_is_an_internal_error() {
+    let program = program();
+    let said = program.line("run --scenarios bad-set-up --seed 3");
+    assert_eq!(said.code, Some(70), "{said:?}");
+    assert!(said.err.contains("internal error") && said.err.contains("this set-up is bad"), "{}", said.err);
+    let (lines, _, said) = program.sweep("--scenarios bad-set-up --seeds 0..5 --jobs 1");
+    assert_eq!((failed_seeds(&lines), said.code), (vec![3], Some(1)));
+    let message = lines[3]["violations"][0]["message"].as_str().expect("a message");
+    assert!(message.contains("this set-up is bad"), "its last words: {message}");
+}
+
+#[test]
+fn no_worker_outlives_its_sweep() {
+    let program = program();
+    let words = ["sweep", "--scenarios", "hangs", "--seeds", "3..4", "--jobs", "1"];
+    let mut child = program.command(&words).stdout(std::process::Stdio::null()).spawn().expect("it starts");
+    let workers_of = |id: u32| {
+        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+        // Threads start workers: look at the children of each.
+        let tasks = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+        let of_threads = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+        let all = of_threads.fold(children, |all, more| all + " " + &more);
+        all.split_whitespace().map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
+    };
+    let workers = loop {
+        let workers = workers_of(child.id());
+        if !workers.is_empty() {
+            break workers;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    child.kill().expect("SIGKILL");
+    child.wait().expect("it ends");
+    // The worker hangs in its seed: only its end of input can tell it.
+    for worker in workers {
+        while std::fs::read_to_string(format!("/proc/{worker}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}

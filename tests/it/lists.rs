@@ -1,0 +1,85 @@
+//! `list`, `completions` and `man`: what there is.
+
+use crate::program;
+use serde_json::Value;
+
+fn list(what: &str) -> Vec<Value> {
+    let said = program().line(&format!("list {what} --json"));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let items: Vec<Value> = serde_json::from_str(&said.out).expect("an array");
+    for item in &items {
+        for field in ["name", "about"] {
+            assert!(item[field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {item}");
+        }
+    }
+    let plain = program().line(&format!("list {what}"));
+    assert_eq!(plain.out.lines().count(), items.len(), "{}", plain.out);
+    items
+}
+
+fn has(items: &[Value], name: &str) -> bool {
+    items.iter().any(|item| item["name"] == name)
+}
+
+#[test]
+fn everything_is_listed_once() {
+    for (what, names) in [
+        ("scenarios", ["concurrency-storm", "steady"]),
+        ("faults", ["kill", "lying-sync"]),
+        ("strategies", ["timed", "random"]),
+        ("invariants", ["progress", "worker-timed-out"]),
+        ("mutants", ["claim-check-then-act", "board-lost-update"]),
+    ] {
+        let items = list(what);
+        for name in names {
+            assert!(has(&items, name), "{what}: {name}");
+        }
+        let mut all: Vec<&str> = items.iter().filter_map(|item| item["name"].as_str()).collect();
+        all.sort_unstable();
+        assert!(all.windows(2).all(|pair| pair[0] != pair[1]), "{what}: {all:?}");
+    }
+}
+
+#[test]
+fn each_mutant_names_an_invariant_that_exists() {
+    let invariants = list("invariants");
+    for mutant in list("mutants") {
+        let invariant = mutant["invariant"].as_str().expect("an invariant");
+        assert!(has(&invariants, invariant), "{mutant}");
+    }
+}
+
+#[test]
+fn what_faults_void_exists() {
+    let invariants = list("invariants");
+    for fault in list("faults") {
+        for invariant in fault["voids"].as_array().expect("a list") {
+            assert!(has(&invariants, invariant.as_str().expect("a name")), "{fault}");
+        }
+    }
+}
+
+#[test]
+fn shells_and_the_manual_know_every_command() {
+    let program = program();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let said = program.line(&format!("completions {shell}"));
+        assert_eq!(said.code, Some(0));
+        assert!(said.out.contains("sweep") && said.out.contains("determinism"), "{shell}");
+    }
+    let said = program.line("man");
+    assert_eq!(said.code, Some(0));
+    for part in [".TH", "sweep", "determinism", "replay", "strategies"] {
+        assert!(said.out.contains(part), "{part}");
+    }
+    assert!(!said.out.contains("worker\\-"), "what is hidden stays hidden");
+}
+
+#[test]
+fn help_is_no_error_and_names_the_exit_codes() {
+    let said = program().line("--help");
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    assert!(said.out.contains("5 nondeterminism"), "{}", said.out);
+    assert_eq!(program().line("--version").code, Some(0));
+    assert_eq!(program().line("").code, Some(2), "no command is bad usage");
+}

@@ -1,0 +1,20 @@
+//! Integration tests of the whole workspace: one module for each subject. What they share is in `support`.
+
+mod bad_input;
+mod determinism;
+mod failures;
+mod hashes;
+mod json;
+mod lists;
+mod output;
+mod plans;
+mod replay;
+mod sweeps;
+mod tidy;
+
+use seedstorm_tests::program::Program;
+
+/// The command line under test, in an empty folder.
+fn program() -> Program {
+    Program::at(env!("CARGO_BIN_EXE_seedstorm-under-test"))
+}

@@ -1,0 +1,108 @@
+//! What people see: what was drawn first, the verdict, the events before a violation, the command last.
+
+use crate::program;
+use seedstorm_tests::program::said;
+use std::process::Stdio;
+
+#[test]
+fn a_pass_tells_what_was_drawn_and_measured() {
+    let said = program().line("run --scenarios steady --seed 5 --faults kill --set rounds=6");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.starts_with("steady seed 5\n"), "the seed comes first: {}", said.out);
+    let (head, rest) = said.out.split_once("┌").expect("a table");
+    for part in [
+        "strategy",
+        "persistence",
+        "latency",
+        "chaos, then calm",
+        "rounds",
+        "workers",
+        "faults planned           1: kill 1",
+    ] {
+        assert!(head.contains(part), "`{part}`: {head}");
+    }
+    for part in [
+        "steps",
+        "simulated time",
+        "simulated to real",
+        "faults that fired",
+        "kill 1",
+        "transactions per simulated second",
+    ] {
+        assert!(rest.contains(part), "`{part}`: {rest}");
+    }
+    for part in [
+        "lock-acquire p50 / p90 / p99 / max",
+        "zero-byte files",
+        "coverage",
+        "wrote",
+        "trace hash",
+        "PASSED steady seed 5",
+    ] {
+        assert!(rest.contains(part), "`{part}`: {rest}");
+    }
+    assert!(!said.out.contains('\u{1b}'), "no colours where nobody sees them");
+}
+
+#[test]
+fn a_failure_ends_with_a_command_that_fails_again() {
+    let program = program();
+    let said = program.line("run --scenarios violates --seed 3");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let parts = [
+        "FAILED violates seed 3",
+        "The last events up to the violation:",
+        "violated: no-late-writes",
+        "fingerprint no-late-writes/file/writer/late",
+        "reproducer: artifacts/violates-3.toml",
+    ];
+    let places = parts.map(|part| said.out.find(part).unwrap_or_else(|| panic!("`{part}`: {}", said.out)));
+    assert!(places.is_sorted(), "in this order: {}", said.out);
+    let events: Vec<&str> = said.out[places[1]..places[2]].lines().skip(1).filter(|line| !line.is_empty()).collect();
+    assert!(events.len() > 5, "{events:?}");
+    assert!(
+        events.last().is_some_and(|event| event.contains(" write ")),
+        "the last one is the violation's: {events:?}"
+    );
+    let command = said.out.lines().last().expect("a last line");
+    let again = program.say(&command.split(' ').skip(1).collect::<Vec<_>>());
+    assert_eq!(again.code, Some(1), "{command}: {again:?}");
+}
+
+#[test]
+fn a_seed_that_nobody_named_is_told_and_repeats() {
+    let program = program();
+    let run = program.run("run --scenarios steady");
+    let again = program.run(&format!("run --scenarios steady --seed {}", run["seed"]));
+    assert_eq!(run["trace_hash"], again["trace_hash"]);
+    let other = program.run("run --scenarios steady");
+    assert_ne!(run["seed"], other["seed"], "another time, another seed");
+}
+
+#[test]
+fn a_run_of_no_scenario_steps_is_no_pass() {
+    // Without agents nothing steps.
+    let program = program();
+    let plan = program.line("run --scenarios steady --seed 1 --print-plan").out.replace("workers = 3", "workers = 0");
+    std::fs::write(program.folder.path().join("plan.toml"), plan).expect("a file");
+    let said = program.line("run --plan plan.toml");
+    assert_eq!(said.code, Some(4), "{said:?}");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_panic() {
+    let program = program();
+    for words in [
+        "run --scenarios steady --seed 1",
+        "list faults --json",
+        "completions bash",
+        "man",
+        "run --scenarios steady --print-plan",
+    ] {
+        let mut command = program.command(&words.split(' ').collect::<Vec<_>>());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        drop(child.stdout.take());
+        let said = said(child.wait_with_output().expect("it ends"));
+        assert_eq!(said.err, "", "{words}: {said:?}");
+    }
+}

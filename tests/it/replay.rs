@@ -1,0 +1,100 @@
+//! Reproducers: what was recorded happens again, and what changed is said.
+
+use crate::program;
+use serde_json::json;
+
+#[test]
+fn a_failure_comes_out_as_it_was_recorded() {
+    for strategy in ["timed", "random", "round-robin"] {
+        let program = program();
+        let words = format!("--scenarios violates --seed 8 --strategy {strategy} --faults kill,delay --set rounds=9");
+        let run = program.run(&format!("run {words}"));
+        assert_eq!(run["verdict"], json!("fail"));
+        let path = run["reproducer"].as_str().expect("a reproducer");
+        let replayed = program.run(&format!("replay {path}"));
+        assert_eq!(replayed["replay"], json!({"reproduced": true, "drift": null, "differs": []}), "{strategy}");
+        for field in ["trace_hash", "steps", "violations", "coverage", "faults", "metrics"] {
+            assert_eq!(replayed[field], run[field], "{strategy}: {field}");
+        }
+        let said = program.line(&format!("replay {path}"));
+        assert_eq!(said.code, Some(1));
+        assert!(said.out.contains("the same violation, step and trace hash as recorded"), "{}", said.out);
+        assert_eq!(program.folder.names(), ["artifacts"], "a replay leaves nothing");
+    }
+}
+
+#[test]
+fn decisions_decide() {
+    let program = program();
+    program.run("run --scenarios violates --seed 8 --strategy random");
+    let path = program.folder.path().join("artifacts/violates-8.toml");
+    let text = std::fs::read_to_string(&path).expect("a reproducer");
+    // The same plan without its decisions takes another way: the default rule alone.
+    let start = text.find("[decisions]").expect("decisions");
+    let end = text.find("[plan]").expect("a plan");
+    let without = format!("{}[decisions]\nlines = 0\ntext = \"\"\n\n{}", &text[..start], &text[end..]);
+    std::fs::write(&path, without).expect("a file");
+    let replayed = program.run("replay artifacts/violates-8.toml");
+    assert_eq!(replayed["replay"]["reproduced"], json!(false), "{replayed}");
+    assert!(replayed["replay"]["differs"].as_array().is_some_and(|differs| !differs.is_empty()), "{replayed}");
+}
+
+#[test]
+fn drift_is_told() {
+    let program = program();
+    program.run("run --scenarios violates --seed 8 --strategy random");
+    let path = program.folder.path().join("artifacts/violates-8.toml");
+    let text = std::fs::read_to_string(&path).expect("a reproducer");
+    let line = text.lines().find(|line| line.ends_with(" sleep")).expect("a decision on a sleep");
+    std::fs::write(&path, text.replacen(line, &line.replace("sleep", "rename"), 1)).expect("a file");
+    let replayed = program.run("replay artifacts/violates-8.toml");
+    let drift = replayed["replay"]["drift"].as_str().expect("a drift");
+    assert!(drift.contains("rename") && drift.contains("step"), "{drift}");
+    assert_eq!(replayed["replay"]["reproduced"], json!(false));
+}
+
+#[test]
+fn many_decisions_go_into_a_file_of_their_own() {
+    let program = program();
+    let run = program.run("run --scenarios panics --seed 3 --strategy random --workers 300");
+    assert_eq!(run["verdict"], json!("fail"));
+    let artifacts = program.folder.path().join("artifacts");
+    let decisions = artifacts.join("panics-3.decisions");
+    assert!(decisions.metadata().expect("a side file").len() > 4096);
+    let replayed = program.run("replay artifacts/panics-3.toml");
+    assert_eq!(replayed["replay"]["reproduced"], json!(true), "{replayed}");
+    let text = std::fs::read_to_string(&decisions).expect("the side file");
+    std::fs::write(&decisions, &text[..text.len() / 2]).expect("a file");
+    let said = program.line("replay artifacts/panics-3.toml");
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("panics-3.decisions") && said.err.contains("were recorded"), "{}", said.err);
+    std::fs::remove_file(&decisions).expect("removing");
+    assert_eq!(program.line("replay artifacts/panics-3.toml").code, Some(2));
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let program = program();
+    for _ in 0..2 {
+        program.run("run --scenarios violates --seed 8");
+    }
+    let artifacts = program.folder.path().join("artifacts");
+    let names = || std::fs::read_dir(&artifacts).expect("artifacts").count();
+    assert_eq!(names(), 1, "the same again is the same file");
+    let other = program.run("run --scenarios violates --seed 8 --workers 5");
+    assert_eq!(other["reproducer"], json!("artifacts/violates-8-2.toml"));
+    assert_eq!(names(), 2);
+}
+
+#[test]
+fn another_sqlite_is_said_when_it_does_not_come_out() {
+    let program = program();
+    program.run("run --scenarios violates --seed 8");
+    let path = program.folder.path().join("artifacts/violates-8.toml");
+    let text = std::fs::read_to_string(&path).expect("a reproducer");
+    let old = text.lines().find(|line| line.starts_with("sqlite_source_id")).expect("a source id");
+    let text = text.replace(old, "sqlite_source_id = \"2019-01-01\"").replacen("steps = ", "steps = 1", 1);
+    std::fs::write(&path, text).expect("a file");
+    let replayed = program.run("replay artifacts/violates-8.toml");
+    assert!(replayed["replay"]["differs"].to_string().contains("recorded with SQLite 2019-01-01"), "{replayed}");
+}

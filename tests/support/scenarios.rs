@@ -1,0 +1,225 @@
+//! Scenarios for tests of the command line: one that behaves, and one for each way to misbehave. The product's own come after them.
+
+use seedstorm::Known;
+use seedstorm_sim::invariant::{Invariant, Violation};
+use seedstorm_sim::plan::{FaultPlan, Faults, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
+use seedstorm_sim::sys::OpenFlags;
+use seedstorm_sim::sys::disk::Persistence;
+use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
+use seedstorm_sim::{Draw, Exit, Options, Plan, Scenario, Seed, Sys, View, World};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// All scenarios of the program under test.
+pub fn all() -> &'static [Known] {
+    let mut all: Vec<Known> = OWN.iter().map(|scenario| scenario as Known).collect();
+    all.extend(seedstorm_scenarios::all());
+    Vec::leak(all)
+}
+
+/// What a scenario does beside its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Habit {
+    None,
+    Abort,
+    Hang,
+    Panic,
+    /// What it does depends on the runs before it in the process.
+    Remember,
+    /// Breaks one of two invariants.
+    Violate,
+    /// Prints to the standard output, without a new line.
+    Print,
+    /// The scenario's own set-up panics.
+    BadSetUp,
+    /// The plan of a bad seed can't be drawn.
+    Refuse,
+    /// Something that must happen sometimes never does.
+    Vacuous,
+}
+
+struct Test {
+    name: &'static str,
+    about: &'static str,
+    habit: Habit,
+}
+
+const OWN: &[Test] = &[
+    Test { name: "steady", about: "writes files and passes", habit: Habit::None },
+    Test { name: "aborts", about: "ends its process in bad seeds", habit: Habit::Abort },
+    Test { name: "hangs", about: "makes no system call for ever in bad seeds", habit: Habit::Hang },
+    Test { name: "panics", about: "panics in bad seeds", habit: Habit::Panic },
+    Test { name: "remembers", about: "counts its runs in a static", habit: Habit::Remember },
+    Test { name: "violates", about: "breaks an invariant in bad seeds", habit: Habit::Violate },
+    Test { name: "chatty", about: "prints in the middle of everything", habit: Habit::Print },
+    Test { name: "bad-set-up", about: "its set-up panics in bad seeds", habit: Habit::BadSetUp },
+    Test { name: "refuses", about: "has no plan for bad seeds", habit: Habit::Refuse },
+    Test { name: "vacuous", about: "never does what it must sometimes do", habit: Habit::Vacuous },
+];
+
+/// One seed in five is bad.
+fn is_bad(seed: Seed) -> bool {
+    seed.0 % 5 == 3
+}
+
+static RUNS_BEFORE: AtomicU64 = AtomicU64::new(0);
+
+impl Scenario for Test {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
+        if self.habit == Habit::Refuse && is_bad(seed) {
+            return Err(OptionsError { option: "seed".into(), value: seed.0.to_string(), allowed: "good ones".into() });
+        }
+        let mut settings = BTreeMap::new();
+        for (key, value) in &options.set {
+            let value = value.parse::<i64>().ok().filter(|_| key == "rounds");
+            let value = value.ok_or_else(|| OptionsError {
+                option: "--set".into(),
+                value: key.clone(),
+                allowed: "rounds=NUMBER".into(),
+            })?;
+            settings.insert(key.clone(), toml::Value::Integer(value));
+        }
+        let workers = options.workers.unwrap_or(3);
+        settings.insert("workers".to_owned(), toml::Value::Integer(i64::from(workers)));
+        let fault = |(kind, id)| FaultPlan {
+            id,
+            kind,
+            process: Some("writer-0".to_owned()),
+            when: Trigger::Call { kind: CallKind::Write, nth: 2 },
+            for_ns: 1_000_000,
+            by_ns: 0,
+        };
+        let faults = match &options.faults {
+            Faults::Default | Faults::None => Vec::new(),
+            Faults::Kinds(kinds) => kinds.iter().copied().zip(1..).map(fault).collect(),
+            Faults::Exactly(faults) => faults.clone(),
+        };
+        let drawn = if seed.stream("strategy").chance(1, 2) { StrategyPlan::Timed } else { StrategyPlan::Random };
+        Ok(Plan {
+            format: PLAN_FORMAT,
+            scenario: self.name.to_owned(),
+            seed,
+            strategy: options.strategy.unwrap_or(drawn),
+            persistence: Persistence::Posix,
+            latency: "nvme".to_owned(),
+            chaos_ns: options.duration_ns.unwrap_or(1_000_000_000),
+            calm_ns: 1_000_000_000,
+            steps_max: 100_000,
+            disk_capacity_bytes: None,
+            clock_skew_ns: BTreeMap::new(),
+            settings,
+            faults,
+            operations: Vec::new(),
+        })
+    }
+
+    fn populate(&self, plan: &Plan, world: &mut World) {
+        let habit = if is_bad(plan.seed) || matches!(self.habit, Habit::Remember | Habit::Print) {
+            self.habit
+        } else {
+            Habit::None
+        };
+        assert!(habit != Habit::BadSetUp, "this set-up is bad");
+        let before = RUNS_BEFORE.fetch_add(1, Ordering::Relaxed);
+        let rounds = plan.setting_u64("rounds", 4);
+        for index in 0..plan.setting_u64("workers", 3) as u32 {
+            world.process("writer", index, move |sys| write_files(sys, habit, rounds, before));
+        }
+        world.invariant(Watch { breaks: habit == Habit::Violate, writes: 0 });
+    }
+
+    fn coverage(&self) -> &'static [&'static str] {
+        if self.habit == Habit::Vacuous { &["wrote", "flew"] } else { &["wrote"] }
+    }
+
+    fn invariants(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("few-writes", "nobody writes more than twice, in bad seeds"),
+            ("no-late-writes", "nobody writes late, in bad seeds"),
+        ]
+    }
+}
+
+async fn write_files(sys: Sys, habit: Habit, rounds: u64, before: u64) -> Exit {
+    let path = format!("/{}", sys.name());
+    for round in 0..rounds {
+        if sys.sleep(sys.entropy().below(1_000_000)).await.is_err() {
+            return Exit::success();
+        }
+        if round == 1 {
+            misbehave(&sys, habit, before).await;
+        }
+        // An error is a fault's doing: the program goes on with the next file.
+        if let Ok(file) = sys.open(&path, OpenFlags::READ_WRITE.create()).await {
+            let _ = file.write(&sys.entropy().bits().to_le_bytes()).await;
+            let _ = file.sync().await;
+        }
+        sys.yield_now().await;
+    }
+    Exit::success()
+}
+
+async fn misbehave(sys: &Sys, habit: Habit, before: u64) {
+    match habit {
+        Habit::Abort => std::process::abort(),
+        Habit::Hang => loop {
+            std::hint::spin_loop();
+        },
+        Habit::Panic => panic!("{} has had enough", sys.name()),
+        Habit::Remember => drop(sys.sleep(1_000_000 + before).await),
+        Habit::Print => print!("{{\"half\": of a line"),
+        Habit::None | Habit::Violate | Habit::BadSetUp | Habit::Refuse | Habit::Vacuous => {}
+    }
+}
+
+/// Counts writes, and finds too many of them where it is asked to.
+struct Watch {
+    breaks: bool,
+    writes: u64,
+}
+
+impl Invariant for Watch {
+    fn id(&self) -> &'static str {
+        "few-writes"
+    }
+
+    fn interest(&self) -> Interest {
+        Interest::call(CallKind::Write)
+    }
+
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        if !matches!(event.body, Body::Call { result: Ok(_), .. }) {
+            return Ok(());
+        }
+        self.writes += 1;
+        view.cover("wrote");
+        view.count("transactions", 1);
+        view.latency("lock_acquire_ns", 1_000 + self.writes);
+        if !self.breaks || self.writes < 3 {
+            return Ok(());
+        }
+        let seed = view.plan().seed.0;
+        let (id, loss) = if seed.is_multiple_of(2) { ("few-writes", "too-many") } else { ("no-late-writes", "late") };
+        Err(Violation::new(id, format!("write {} of seed {seed}", self.writes))
+            .object("file")
+            .role("writer")
+            .loss(loss))
+    }
+}
+
+/// A fault file that the scenarios here can run: one kill.
+pub const FAULT_FILE: &str = r#"
+[[faults]]
+id = 1
+kind = "kill"
+process = "writer-1"
+when = { call = { kind = "fsync", nth = 1 } }
+"#;

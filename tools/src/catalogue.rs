@@ -1,0 +1,79 @@
+//! The scenarios that this program knows, and how a person's words find them. What a scenario is stands in `sim::plan`.
+
+use crate::exit::{Problem, Result};
+use seedstorm_sim::Scenario;
+
+/// A scenario that a program knows.
+pub type Known = &'static (dyn Scenario + Sync);
+
+/// The scenarios of one program.
+#[derive(Clone, Copy)]
+pub(crate) struct Catalogue(&'static [Known]);
+
+impl Catalogue {
+    /// A catalogue of these scenarios.
+    pub(crate) fn new(scenarios: &'static [Known]) -> Catalogue {
+        Catalogue(scenarios)
+    }
+
+    /// All of them, in their order.
+    pub(crate) fn all(self) -> &'static [Known] {
+        self.0
+    }
+
+    /// The scenario of that name.
+    ///
+    /// # Errors
+    /// There is none: the text says which there are, and which was perhaps meant.
+    pub(crate) fn named(self, name: &str) -> Result<Known> {
+        self.0.iter().copied().find(|scenario| scenario.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = self.0.iter().map(|scenario| scenario.name()).collect();
+            Problem::usage(unknown("scenario", name, &names))
+        })
+    }
+
+    /// The scenarios that `all` or a list with commas names, without doubles.
+    ///
+    /// # Errors
+    /// As [`Catalogue::named`].
+    pub(crate) fn select(self, names: &str) -> Result<Vec<Known>> {
+        if names.trim() == "all" {
+            return Ok(self.0.to_vec());
+        }
+        let mut selected: Vec<Known> = Vec::new();
+        for name in names.split(',') {
+            let scenario = self.named(name.trim())?;
+            if selected.iter().all(|other| other.name() != scenario.name()) {
+                selected.push(scenario);
+            }
+        }
+        Ok(selected)
+    }
+}
+
+/// Says that a name isn't known, which are, and which was perhaps meant.
+pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    let nearest = known
+        .iter()
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), *candidate))
+        .filter(|(distance, candidate)| *distance * 3 <= candidate.chars().count())
+        .min();
+    let hint = nearest.map_or(String::new(), |(_, candidate)| format!("; did you mean `{candidate}`?"));
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    format!("unknown {what} `{name}`{hint} (known: {known})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_miss_gets_a_hint_and_nonsense_none() {
+        let known = ["concurrency-storm", "board"];
+        assert_eq!(
+            unknown("scenario", "concurency-strom", &known),
+            "unknown scenario `concurency-strom`; did you mean `concurrency-storm`? (known: concurrency-storm, board)"
+        );
+        assert_eq!(unknown("scenario", "xyzzy", &known), "unknown scenario `xyzzy` (known: concurrency-storm, board)");
+    }
+}

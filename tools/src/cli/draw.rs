@@ -1,0 +1,109 @@
+//! Arguments about how a plan is drawn: they become `sim`'s `Options`. Which values a scenario takes is for the scenario to say.
+
+use crate::catalogue::unknown;
+use crate::duration;
+use crate::exit::{Problem, Result};
+use crate::fault_options;
+use clap::Args;
+use seedstorm_sim::Options;
+use seedstorm_sim::plan::StrategyPlan;
+use std::collections::BTreeMap;
+
+/// How plans are drawn. What is not given is drawn from the seed.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "How plans are drawn")]
+pub(crate) struct DrawArguments {
+    /// How many agents.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) workers: Option<u32>,
+
+    /// How long faults may fire and work may start, in simulated time.
+    #[arg(long, value_name = "30s", value_parser = checked_duration)]
+    pub(crate) duration: Option<String>,
+
+    /// Which faults: `default`, `none`, kinds with commas between them, or a TOML file.
+    #[arg(long, value_name = "default|none|LIST|FILE.toml")]
+    pub(crate) faults: Option<String>,
+
+    /// Who steps next (see `list strategies`).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) strategy: Option<String>,
+
+    /// Which lock implementation.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) lock: Option<String>,
+
+    /// Which back-off policy.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backoff: Option<String>,
+
+    /// A setting of the scenario's own; may be given more than once.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+/// Keeps the text, so that a command to reproduce says it as it was given.
+fn checked_duration(text: &str) -> std::result::Result<String, String> {
+    duration::parse(text).map(|_| text.to_owned())
+}
+
+impl DrawArguments {
+    /// The options that they mean. Reads a fault file.
+    ///
+    /// # Errors
+    /// An unknown strategy or fault, a fault file that can't be read, a setting without `=` or given twice.
+    pub(crate) fn options(&self) -> Result<Options> {
+        let strategy = match &self.strategy {
+            None => None,
+            Some(name) => Some(StrategyPlan::parse(name).ok_or_else(|| {
+                let names: Vec<&str> = StrategyPlan::ALL.iter().map(|(strategy, _)| strategy.name()).collect();
+                Problem::usage(unknown("strategy", name, &names))
+            })?),
+        };
+        let duration_ns = self.duration.as_deref().map(duration::parse).transpose().map_err(Problem::Usage)?;
+        let mut set = BTreeMap::new();
+        for text in &self.set {
+            let (key, value) = text
+                .split_once('=')
+                .filter(|(key, _)| !key.trim().is_empty())
+                .ok_or_else(|| Problem::usage(format!("--set {text}: a setting is KEY=VALUE")))?;
+            if set.insert(key.trim().to_owned(), value.to_owned()).is_some() {
+                return Err(Problem::usage(format!("--set {key}: given twice")));
+            }
+        }
+        Ok(Options {
+            workers: self.workers,
+            duration_ns,
+            faults: fault_options::parse(self.faults.as_deref())?,
+            strategy,
+            lock: self.lock.clone(),
+            backoff: self.backoff.clone(),
+            set,
+        })
+    }
+
+    /// The words of a command line that mean the same.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut add = |name: &str, value: &Option<String>| {
+            if let Some(value) = value {
+                words.extend([format!("--{name}"), value.clone()]);
+            }
+        };
+        add("workers", &self.workers.map(|workers| workers.to_string()));
+        add("duration", &self.duration);
+        add("faults", &self.faults);
+        add("strategy", &self.strategy);
+        add("lock", &self.lock);
+        add("backoff", &self.backoff);
+        for setting in &self.set {
+            words.extend(["--set".to_owned(), setting.clone()]);
+        }
+        words
+    }
+
+    /// Whether nothing was given: a plan from a file takes none of them.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words().is_empty()
+    }
+}

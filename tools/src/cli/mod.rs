@@ -1,0 +1,59 @@
+//! The command line: one file for each command's arguments. What a command does is in the file of its name beside this folder.
+
+mod draw;
+mod list;
+mod output;
+mod replay;
+mod run;
+mod sweep;
+
+pub(crate) use draw::DrawArguments;
+pub(crate) use list::{ListArguments, Listed};
+pub(crate) use output::{ArtifactArguments, LogLevel};
+pub(crate) use replay::ReplayArguments;
+pub(crate) use run::RunArguments;
+pub(crate) use sweep::SweepArguments;
+
+use clap::{Parser, Subcommand};
+
+/// Deterministic simulation of agent swarms: run a seed, sweep many, replay a failure.
+#[derive(Debug, Parser)]
+#[command(
+    name = "seedstorm",
+    version,
+    max_term_width = 120,
+    after_help = "Exit codes: 0 pass, 1 an invariant was violated, 2 usage or bad input, 4 nothing ran or something that must \
+                  happen never did, 5 nondeterminism, 70 internal error, 130 interrupted."
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Print each event of a run on stderr, with simulated time and process (also: the variable SEEDSTORM_LOG).
+    #[arg(long, global = true, value_enum)]
+    pub(crate) log: Option<LogLevel>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run one seed of one or more scenarios.
+    Run(RunArguments),
+    /// Run many seeds in worker processes.
+    Sweep(SweepArguments),
+    /// Run a stored failure, a stored plan, or a seed again.
+    Replay(ReplayArguments),
+    /// List scenarios, faults, strategies, invariants or mutants.
+    List(ListArguments),
+    /// Print completions for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, as roff.
+    Man,
+    /// Run seeds that arrive on the standard input: the other half of `sweep`.
+    #[command(hide = true)]
+    Worker,
+}

@@ -1,0 +1,23 @@
+//! Arguments about where output goes, shared by commands.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// How much of a run is printed while it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogLevel {
+    /// Every step.
+    Trace,
+    /// What the model itself finds worth saying.
+    Debug,
+    /// Nothing.
+    Off,
+}
+
+/// Where failures are kept.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ArtifactArguments {
+    /// The folder that reproducers of failures are written to; nothing in it is ever overwritten.
+    #[arg(long, value_name = "DIR", default_value = "artifacts")]
+    pub(crate) artifacts: PathBuf,
+}

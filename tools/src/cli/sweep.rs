@@ -1,0 +1,120 @@
+//! The arguments of `sweep`.
+
+use super::{ArtifactArguments, DrawArguments};
+use crate::duration;
+use crate::seeds::{self, Seeds};
+use clap::Args;
+
+/// Run many seeds.
+#[derive(Debug, Args)]
+pub(crate) struct SweepArguments {
+    /// Which scenarios: `all`, or names with commas between them (see `list scenarios`).
+    #[arg(long, value_name = "all|A,B", default_value = "all")]
+    pub(crate) scenarios: String,
+
+    /// Which seeds, without the last; `A..=B` is with it.
+    #[arg(long, value_name = "A..B", value_parser = seeds::parse)]
+    pub(crate) seeds: Seeds,
+
+    /// How many worker processes; without this, one for each core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) jobs: Option<u32>,
+
+    /// Stop after so many failing seeds.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_failures: Option<u64>,
+
+    /// The share of seeds that run twice, the second time in a fresh process; at least one seed, unless it is 0%.
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = Share::parse)]
+    pub(crate) determinism: Share,
+
+    /// How much real time a seed may take before its worker is ended.
+    #[arg(long, value_name = "5m", default_value = "5m", value_parser = positive_duration)]
+    pub(crate) seed_timeout: u64,
+
+    /// How plans are drawn.
+    #[command(flatten)]
+    pub(crate) draw: DrawArguments,
+
+    /// Where failures are kept.
+    #[command(flatten)]
+    pub(crate) artifacts: ArtifactArguments,
+
+    /// Print one JSON line for each seed, and a last one with the summary.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn positive_duration(text: &str) -> Result<u64, String> {
+    match duration::parse(text)? {
+        0 => Err("it must be longer than nothing".to_owned()),
+        ns => Ok(ns),
+    }
+}
+
+/// A share, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share(u32);
+
+impl Share {
+    const WHOLE: u32 = 1_000_000;
+
+    /// Reads `2%` or `0.5%`.
+    ///
+    /// # Errors
+    /// What would be right.
+    pub(crate) fn parse(text: &str) -> Result<Share, String> {
+        let wrong = || {
+            format!("`{text}` is no share; it is a percentage from 0% to 100%, with at most four decimals, as in 2%")
+        };
+        let number = text.trim().strip_suffix('%').unwrap_or(text.trim());
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if fraction.len() > 4
+            || whole.is_empty()
+            || !(whole.to_owned() + fraction).bytes().all(|byte| byte.is_ascii_digit())
+        {
+            return Err(wrong());
+        }
+        let millionths = format!("{whole}{fraction:0<4}").parse::<u32>().map_err(|_| wrong())?;
+        if millionths > Share::WHOLE { Err(wrong()) } else { Ok(Share(millionths)) }
+    }
+
+    /// Whether the `index`-th of `count` things belongs to the share. They are spread evenly, the first of each stretch is not taken, and a
+    /// share above nothing takes at least one.
+    pub(crate) fn takes(self, index: u64, count: u64) -> bool {
+        let taken_until = |end: u64| u128::from(end) * u128::from(self.0) / u128::from(Share::WHOLE);
+        if self.0 > 0 && taken_until(count) == 0 {
+            return index + 1 == count;
+        }
+        taken_until(index + 1) > taken_until(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Share;
+
+    fn taken(share: &str, count: u64) -> Vec<u64> {
+        let share = Share::parse(share).expect("a share");
+        (0..count).filter(|index| share.takes(*index, count)).collect()
+    }
+
+    #[test]
+    fn a_share_is_spread_and_never_empty() {
+        assert_eq!(taken("2%", 2000).len(), 40);
+        assert_eq!(taken("2%", 100), [49, 99]);
+        assert_eq!(taken("2%", 10), [9]);
+        assert_eq!(taken("2%", 1), [0]);
+        assert_eq!(taken("0.0001%", 3), [2]);
+        assert_eq!(taken("100%", 4), [0, 1, 2, 3]);
+        assert!(taken("0%", 1000).is_empty());
+        assert_eq!(taken("50", 4), [1, 3]);
+    }
+
+    #[test]
+    fn what_is_no_share_is_refused() {
+        for text in ["", "%", "101%", "-1%", "1.23456%", "two", "1.2.3%", ".5%", "+1%"] {
+            assert!(Share::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Exit codes, and the problems that end a command before it has a verdict. Which verdict a run has is in `report`.
+
+use std::io;
+use std::process::ExitCode;
+
+/// How the program ends. The numbers are a contract: scripts and CI read them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Every invariant held.
+    Pass = 0,
+    /// An invariant was violated.
+    Violated = 1,
+    /// The command line or an input file is wrong, or an output can't be written.
+    Usage = 2,
+    /// Nothing ran, or something that must happen sometimes never did.
+    Vacuous = 4,
+    /// One plan gave two different runs.
+    Nondeterministic = 5,
+    /// The harness itself is broken.
+    Internal = 70,
+    /// A signal ended a sweep that had found nothing until then (128 and SIGINT, as shells say it).
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Why a command has no verdict.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// The person who called must change something. The text says what.
+    Usage(String),
+    /// Whoever read the output has closed it: nothing is left to say, and nobody to say it to.
+    OutputClosed,
+    /// The harness or the machine it runs on is broken.
+    Internal(anyhow::Error),
+}
+
+impl Problem {
+    /// A usage problem.
+    pub(crate) fn usage(message: impl Into<String>) -> Problem {
+        Problem::Usage(message.into())
+    }
+}
+
+impl From<anyhow::Error> for Problem {
+    fn from(error: anyhow::Error) -> Problem {
+        Problem::Internal(error)
+    }
+}
+
+/// For writes to the standard output, the one place where an error without a context of its own comes from.
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Problem {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Problem::OutputClosed,
+            _ => Problem::Internal(anyhow::Error::new(error).context("writing the standard output")),
+        }
+    }
+}
+
+/// What a command gives.
+pub(crate) type Result<T> = std::result::Result<T, Problem>;

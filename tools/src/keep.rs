@@ -1,0 +1,114 @@
+//! Files that are kept: written whole or not at all, and never over another. What is in them is not decided here.
+
+use crate::exit::{Problem, Result};
+use anyhow::Context;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The most files of one name and different contents that a folder takes.
+const NUMBERED_MAX: u32 = 10_000;
+
+/// Makes sure, before the work begins, that its output will find a place.
+///
+/// # Errors
+/// The folder can't be made or written to. If it doesn't exist it is not made yet: no failure, no folder.
+pub(crate) fn check_folder(folder: &Path) -> Result<()> {
+    let nearest = folder.ancestors().find(|ancestor| ancestor.exists() || ancestor.as_os_str().is_empty());
+    let nearest = nearest.filter(|ancestor| !ancestor.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let probe = temporary(nearest);
+    let probed = OpenOptions::new().write(true).create_new(true).open(&probe).and_then(|_| fs::remove_file(&probe));
+    probed.map_err(|error| Problem::usage(format!("{}: reproducers can't be written there: {error}", folder.display())))
+}
+
+/// Creates a file that a run will fill, before it starts.
+///
+/// # Errors
+/// It can't be created.
+pub(crate) fn create(path: &Path) -> Result<File> {
+    File::create(path).map_err(|error| Problem::usage(format!("{}: can't be written: {error}", path.display())))
+}
+
+/// Puts a file into a folder under `STEM.EXTENSION`, or `STEM-2.EXTENSION` if another has the name. A file that has the name and the same
+/// contents is left as it is.
+///
+/// # Errors
+/// What the file system says.
+pub(crate) fn put(folder: &Path, stem: &str, extension: &str, contents: &[u8]) -> anyhow::Result<PathBuf> {
+    fs::create_dir_all(folder).with_context(|| format!("making the folder {}", folder.display()))?;
+    let temporary = temporary(folder);
+    let written =
+        write_synced(&temporary, contents).and_then(|()| publish(&temporary, folder, stem, extension, contents));
+    // The temporary name goes on every path; the file stays under its own.
+    let removed = fs::remove_file(&temporary);
+    let path = written.with_context(|| format!("writing {stem}.{extension} into {}", folder.display()))?;
+    removed.with_context(|| format!("removing {}", temporary.display()))?;
+    Ok(path)
+}
+
+fn temporary(folder: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    folder.join(format!(".seedstorm-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
+}
+
+fn write_synced(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(contents)?;
+    file.sync_all()
+}
+
+fn publish(temporary: &Path, folder: &Path, stem: &str, extension: &str, contents: &[u8]) -> io::Result<PathBuf> {
+    for number in 1..=NUMBERED_MAX {
+        let name = if number == 1 { format!("{stem}.{extension}") } else { format!("{stem}-{number}.{extension}") };
+        let path = folder.join(name);
+        // A second name can't replace a file, a rename would.
+        match fs::hard_link(temporary, &path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if fs::read(&path).is_ok_and(|there| there == contents) {
+                    return Ok(path);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{NUMBERED_MAX} files have that name")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("seedstorm-keep-{name}-{}", std::process::id()));
+        // Left over from a process of the same number, perhaps.
+        let _ = fs::remove_dir_all(&folder);
+        folder
+    }
+
+    #[test]
+    fn nothing_is_overwritten_and_nothing_is_doubled() {
+        let folder = folder("put");
+        let first = put(&folder, "storm-7", "toml", b"one").expect("the first");
+        assert_eq!(put(&folder, "storm-7", "toml", b"two").expect("the second"), folder.join("storm-7-2.toml"));
+        assert_eq!(put(&folder, "storm-7", "toml", b"one").expect("the first again"), first);
+        assert_eq!(put(&folder, "storm-7", "toml", b"two").expect("the second again"), folder.join("storm-7-2.toml"));
+        assert_eq!(fs::read(&first).expect("the first file"), b"one");
+        let names: Vec<_> =
+            fs::read_dir(&folder).expect("the folder").map(|entry| entry.expect("an entry").file_name()).collect();
+        assert_eq!(names.len(), 2, "no temporary file is left: {names:?}");
+        fs::remove_dir_all(&folder).expect("cleaning up");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_found_beforehand() {
+        let folder = folder("check");
+        check_folder(&folder).expect("it can be made");
+        assert!(!folder.exists(), "checking makes no folder");
+        fs::write(&folder, b"a file").expect("a file in the way");
+        let error = check_folder(&folder.join("deeper"));
+        assert!(matches!(error, Err(Problem::Usage(_))), "{error:?}");
+        fs::remove_file(&folder).expect("cleaning up");
+    }
+}

@@ -1,0 +1,103 @@
+//! The command line of seedstorm: runs, sweeps and replays scenarios, and tells people and machines what came of it. All that touches files,
+//! processes, terminals and the wall clock is here; what happens inside a run is in `seedstorm_sim`, what is run in a crate of scenarios.
+//!
+//! A crate with scenarios of its own gets the same command line by [`main_with`].
+
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod cli;
+mod duration;
+mod exit;
+mod fault_options;
+mod keep;
+mod list;
+mod log;
+mod measured;
+mod panics;
+mod replay;
+mod report;
+mod reproducer;
+mod run;
+mod seeds;
+mod shell;
+mod sweep;
+mod traced;
+
+pub use catalogue::Known;
+pub use exit::Exit;
+pub use report::SCHEMA_VERSION;
+pub use reproducer::REPRODUCER_FORMAT;
+pub use sweep::WORKER_INVARIANTS;
+
+use catalogue::Catalogue;
+use clap::{CommandFactory, Parser};
+use cli::{Cli, Command};
+use exit::{Problem, Result};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Runs the command line of this process over `scenarios`.
+pub fn main_with(scenarios: &'static [Known]) -> ExitCode {
+    panics::catch(|| main_here(Catalogue::new(scenarios))).into()
+}
+
+fn main_here(catalogue: Catalogue) -> Exit {
+    let command = match Cli::try_parse() {
+        Ok(command) => command,
+        Err(error) => {
+            // Help and version are printed on the standard output and are no error. If nobody reads, nothing is lost.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Pass };
+        }
+    };
+    match carry_out(catalogue, &command) {
+        Ok(exit) => exit,
+        Err(Problem::OutputClosed) => Exit::Pass,
+        Err(Problem::Usage(message)) => complain("error", &message, Exit::Usage),
+        Err(Problem::Internal(error)) => complain("internal error", &format!("{error:#}"), Exit::Internal),
+    }
+}
+
+/// Says what is wrong on stderr.
+fn complain(what: &str, message: &str, exit: Exit) -> Exit {
+    // If stderr is closed too, the exit code must do.
+    let _ = writeln!(std::io::stderr(), "{what}: {message}");
+    exit
+}
+
+fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
+    let program = std::env::args().next().unwrap_or_else(|| "seedstorm".to_owned());
+    if !matches!(cli.command, Command::Worker) {
+        log::start(cli.log)?;
+    }
+    match &cli.command {
+        Command::Run(arguments) => run::run(catalogue, &program, arguments),
+        Command::Sweep(arguments) => sweep::sweep(catalogue, &program, arguments),
+        Command::Replay(arguments) => replay::replay(catalogue, &program, arguments),
+        Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
+        Command::Worker => sweep::work(catalogue, &mut std::io::stdout()),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "seedstorm", &mut text);
+            print(&text)
+        }
+        Command::Man => {
+            let mut text = Vec::new();
+            let mut command = Cli::command();
+            command.build();
+            clap_mangen::Man::new(command.clone()).render(&mut text)?;
+            for part in command.get_subcommands().filter(|part| !part.is_hide_set() && part.get_name() != "help") {
+                clap_mangen::Man::new(part.clone()).render(&mut text)?;
+            }
+            print(&text)
+        }
+    }
+}
+
+fn print(text: &[u8]) -> Result<Exit> {
+    let mut output = std::io::stdout();
+    output.write_all(text)?;
+    output.flush()?;
+    Ok(Exit::Pass)
+}

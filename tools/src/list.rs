@@ -1,0 +1,97 @@
+//! `list`: what there is. The lists themselves are kept where the things are.
+
+use crate::catalogue::Catalogue;
+use crate::cli::{ListArguments, Listed};
+use crate::exit::{Exit, Result};
+use crate::sweep::WORKER_INVARIANTS;
+use seedstorm_model::mutant;
+use seedstorm_sim::invariant::GENERIC;
+use seedstorm_sim::plan::{FaultKind, StrategyPlan};
+use serde::Serialize;
+use std::io::Write;
+
+/// One thing.
+#[derive(Debug, Serialize)]
+struct Item {
+    name: String,
+    about: String,
+    /// A fault's: the invariants that are not judged once it has fired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    voids: Option<Vec<String>>,
+    /// A mutant's: the invariant that must catch it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    invariant: Option<String>,
+    /// An invariant's: the scenarios that check it; empty means all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scenarios: Option<Vec<String>>,
+    /// A scenario's: what must happen sometimes in a sweep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coverage: Option<Vec<String>>,
+}
+
+impl Item {
+    fn new(name: &str, about: &str) -> Item {
+        let (name, about) = (name.to_owned(), about.trim().to_owned());
+        Item { name, about, voids: None, invariant: None, scenarios: None, coverage: None }
+    }
+}
+
+/// Prints a list.
+///
+/// # Errors
+/// The output can't be written.
+pub(crate) fn list(catalogue: Catalogue, arguments: &ListArguments, output: &mut impl Write) -> Result<Exit> {
+    let items = items(catalogue, arguments.what);
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&items).map_err(anyhow::Error::new)?;
+        writeln!(output, "{text}")?;
+    } else {
+        let width = items.iter().map(|item| item.name.len()).max().unwrap_or(0);
+        for item in &items {
+            writeln!(output, "{:<width$}  {}", item.name, item.about)?;
+        }
+    }
+    output.flush()?;
+    Ok(Exit::Pass)
+}
+
+fn items(catalogue: Catalogue, what: Listed) -> Vec<Item> {
+    let owned = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+    match what {
+        Listed::Scenarios => {
+            let item = |scenario: &crate::catalogue::Known| Item {
+                coverage: owned(scenario.coverage()),
+                ..Item::new(scenario.name(), scenario.about())
+            };
+            catalogue.all().iter().map(item).collect()
+        }
+        Listed::Faults => FaultKind::ALL
+            .iter()
+            .map(|kind| Item { voids: owned(kind.voids()), ..Item::new(kind.name(), kind.about()) })
+            .collect(),
+        Listed::Strategies => {
+            StrategyPlan::ALL.iter().map(|(strategy, about)| Item::new(strategy.name(), about)).collect()
+        }
+        Listed::Invariants => invariants(catalogue),
+        Listed::Mutants => mutant::CATALOGUE
+            .iter()
+            .map(|mutant| Item { invariant: Some(mutant.invariant.to_owned()), ..Item::new(mutant.name, mutant.about) })
+            .collect(),
+    }
+}
+
+/// Generic ones first, then each scenario's; one that several scenarios check comes once.
+fn invariants(catalogue: Catalogue) -> Vec<Item> {
+    let everywhere = GENERIC.iter().chain(WORKER_INVARIANTS);
+    let mut items: Vec<Item> =
+        everywhere.map(|(id, about)| Item { scenarios: Some(Vec::new()), ..Item::new(id, about) }).collect();
+    for scenario in catalogue.all() {
+        for (id, about) in scenario.invariants() {
+            match items.iter_mut().find(|item| item.name == *id) {
+                Some(item) => item.scenarios.get_or_insert_default().push(scenario.name().to_owned()),
+                None => items.push(Item { scenarios: Some(vec![scenario.name().to_owned()]), ..Item::new(id, about) }),
+            }
+        }
+    }
+    items
+}

@@ -1,0 +1,82 @@
+//! One run with its real time, and the last events before its violation. Which runs there are is for the commands to say.
+
+use crate::exit::{Problem, Result};
+use crate::report::EventLine;
+use seedstorm_sim::kernel::View;
+use seedstorm_sim::trace::{Event, layer};
+use seedstorm_sim::{Outcome, Plan, Scenario, Settings};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// How many events are shown before a violation.
+const LAST_EVENTS: usize = 24;
+
+/// A run that has ended.
+pub(crate) struct Measured {
+    /// What it came to.
+    pub(crate) outcome: Outcome,
+    /// How long it took, in real nanoseconds.
+    pub(crate) wall_ns: u64,
+}
+
+/// Runs a plan.
+///
+/// # Errors
+/// A plan that can't be run: that is its author's to change.
+pub(crate) fn run(scenario: &(dyn Scenario + Sync), plan: &Plan, settings: Settings) -> Result<Measured> {
+    let stopwatch = Stopwatch::start();
+    let outcome = seedstorm_sim::run(scenario, plan, settings).map_err(|error| Problem::usage(error.to_string()))?;
+    Ok(Measured { outcome, wall_ns: stopwatch.elapsed_ns() })
+}
+
+/// Runs a plan again up to a violation, and gives the last events before it as lines.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn last_events(
+    scenario: &(dyn Scenario + Sync),
+    plan: &Plan,
+    settings: Settings,
+    until_step: u64,
+) -> Result<Vec<EventLine>> {
+    let lines = Arc::new(Mutex::new(VecDeque::with_capacity(LAST_EVENTS)));
+    let kept = lines.clone();
+    // Only the last steps can matter; words for the others would take longer than the run.
+    let from_step = until_step.saturating_sub(LAST_EVENTS as u64);
+    let listener = move |event: &Event<'_>, view: &View<'_>| {
+        if event.step >= from_step {
+            let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if lines.len() == LAST_EVENTS {
+                lines.pop_front();
+            }
+            lines.push_back(line(event, view));
+        }
+    };
+    run(scenario, plan, Settings { listener: Some(Box::new(listener)), ..settings })?;
+    let lines = std::mem::take(&mut *lines.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(lines.into())
+}
+
+fn line(event: &Event<'_>, view: &View<'_>) -> EventLine {
+    let process = event.process.map_or("machine", |process| view.process(process).name);
+    let (seconds, rest_ns) = (event.time_ns / 1_000_000_000, event.time_ns % 1_000_000_000);
+    format!("{seconds:>4}.{rest_ns:09}s step {:<8} {process:<14} {}", event.step, layer::Words(event))
+}
+
+/// Real time. A run never sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts one.
+    #[allow(clippy::disallowed_methods, reason = "how long a run took is measured outside of it")]
+    pub(crate) fn start() -> Stopwatch {
+        Stopwatch(Instant::now())
+    }
+
+    /// Nanoseconds since its start.
+    pub(crate) fn elapsed_ns(self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,108 @@
+//! `replay`: a stored failure, a stored plan or a seed once more, and whether it came out as recorded.
+
+use crate::catalogue::Catalogue;
+use crate::cli::ReplayArguments;
+use crate::exit::{Exit, Problem, Result};
+use crate::keep;
+use crate::report::{Replayed, RunEvent, RunResult};
+use crate::reproducer::{self, Replayable, Reproducer};
+use crate::run::{How, Ran, exit_of, run_one, sink};
+use crate::shell;
+use crate::traced::Tracing;
+use seedstorm_sim::{Plan, Seed};
+
+/// What is run again.
+struct Again {
+    plan: Plan,
+    recorded: Option<(Reproducer, Vec<String>)>,
+    note: Option<String>,
+}
+
+/// Runs again.
+///
+/// # Errors
+/// Bad input, or an output that can't be written.
+pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArguments) -> Result<Exit> {
+    let again = again(catalogue, arguments)?;
+    let scenario = catalogue.named(&again.plan.scenario)?;
+    keep::check_folder(&arguments.artifacts.artifacts)?;
+    let tracing = arguments.trace.as_deref().map(Tracing::create).transpose()?;
+    let mut sink = sink(arguments.json);
+    sink.event(&RunEvent::Drawn { plan: &again.plan, note: again.note.as_deref() })?;
+    let recorded = again.recorded.as_ref();
+    let how = How {
+        tracing,
+        without_invariants: false,
+        decisions: recorded.and_then(|(reproducer, _)| reproducer.decisions.as_ref()),
+        // What has been kept is not kept again.
+        artifacts: if recorded.is_some() { None } else { Some(&arguments.artifacts.artifacts) },
+        last_events: !arguments.json,
+    };
+    let Ran { mut result, last_events } = run_one(scenario, &again.plan, how)?;
+    if let Some((reproducer, changed)) = recorded {
+        let drift = result.replay.take().and_then(|replayed| replayed.drift);
+        let mut replayed = compare(reproducer, &result, drift);
+        if !replayed.reproduced {
+            replayed.differs.extend(changed.iter().cloned());
+        }
+        result.replay = Some(replayed);
+    }
+    let exit = exit_of(&result);
+    sink.event(&RunEvent::Ended { result: &result, last_events: &last_events })?;
+    let command = (exit != Exit::Pass).then(|| command(program, arguments));
+    sink.event(&RunEvent::Done { reproduce: command.as_deref() })?;
+    Ok(exit)
+}
+
+fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
+    if let Some(path) = &arguments.file {
+        if !arguments.draw.is_empty() {
+            return Err(Problem::usage(
+                "a file is replayed as it is: options about how plans are drawn don't go with it",
+            ));
+        }
+        let note = Some(path.display().to_string());
+        return Ok(match reproducer::read(path)? {
+            Replayable::Plan(plan) => Again { plan: *plan, recorded: None, note },
+            Replayable::Recorded(reproducer, changed) => {
+                Again { plan: reproducer.plan.clone(), recorded: Some((*reproducer, changed)), note }
+            }
+        });
+    }
+    let (Some(scenario), Some(seed)) = (&arguments.scenario, arguments.seed) else {
+        return Err(Problem::usage("replay needs a file, or --scenario and --seed"));
+    };
+    let plan = catalogue.named(scenario)?.plan(Seed(seed), &arguments.draw.options()?);
+    Ok(Again { plan: plan.map_err(|error| Problem::usage(error.to_string()))?, recorded: None, note: None })
+}
+
+/// What is not as it was recorded.
+fn compare(recorded: &Reproducer, result: &RunResult, drift: Option<String>) -> Replayed {
+    let mut differs = Vec::new();
+    let mut differ = |what: &str, was: String, is: String| {
+        if was != is {
+            differs.push(format!("{what}: recorded was {was}, this is {is}"));
+        }
+    };
+    let none = || "none".to_owned();
+    let (was, is) = (recorded.violation.as_ref(), result.violations.first());
+    let text = |violation: Option<&seedstorm_sim::invariant::Violation>| {
+        violation.map_or_else(none, |violation| format!("{} at step {}", violation.fingerprint, violation.step))
+    };
+    differ("violation", text(was), text(is));
+    differ("steps", recorded.steps.to_string(), result.steps.to_string());
+    let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(none);
+    differ("trace hash", hash(&recorded.trace_hash), hash(&result.trace_hash));
+    Replayed { reproduced: differs.is_empty() && drift.is_none(), drift, differs }
+}
+
+fn command(program: &str, arguments: &ReplayArguments) -> String {
+    if let Some(path) = &arguments.file {
+        return shell::line([program, "replay", &path.display().to_string()]);
+    }
+    let seed = arguments.seed.unwrap_or_default().to_string();
+    let scenario = arguments.scenario.as_deref().unwrap_or_default();
+    let draw = arguments.draw.words();
+    let words = [program, "replay", "--scenario", scenario, "--seed", &seed];
+    shell::line(words.into_iter().chain(draw.iter().map(String::as_str)))
+}

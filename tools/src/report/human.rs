@@ -1,0 +1,285 @@
+//! Output for people: what was drawn first, the verdict last. No field of the machine output is defined here.
+
+use super::{Quantiles, RunEvent, RunResult, Sink, SweepSummary};
+use crate::duration::words;
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use seedstorm_sim::Plan;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Tells people.
+pub(crate) struct Human<W> {
+    output: W,
+    coloured: bool,
+}
+
+impl<W: Write> Human<W> {
+    /// Writes to `output`, with colours or without.
+    pub(crate) fn new(output: W, coloured: bool) -> Human<W> {
+        Human { output, coloured }
+    }
+
+    fn verdict(&self, passed: bool) -> &'static str {
+        match (passed, self.coloured) {
+            (true, false) => "PASSED",
+            (false, false) => "FAILED",
+            (true, true) => "\x1b[1;32mPASSED\x1b[0m",
+            (false, true) => "\x1b[1;31mFAILED\x1b[0m",
+        }
+    }
+
+    fn drawn(&mut self, plan: &Plan, note: Option<&str>) -> io::Result<()> {
+        let output = &mut self.output;
+        writeln!(output, "{} seed {}", plan.scenario, plan.seed.0)?;
+        let mut row = |name: &str, value: &str| writeln!(output, "  {name:<24} {value}");
+        if let Some(note) = note {
+            row("from", note)?;
+        }
+        row("strategy", plan.strategy.name())?;
+        row("persistence", &format!("{:?}", plan.persistence).to_lowercase())?;
+        row("latency", &plan.latency)?;
+        row("chaos, then calm", &format!("{}, then at most {}", words(plan.chaos_ns), words(plan.calm_ns)))?;
+        row("steps at most", &grouped(plan.steps_max))?;
+        if let Some(bytes) = plan.disk_capacity_bytes {
+            row("disk_capacity_bytes", &grouped(bytes))?;
+        }
+        for (name, skew_ns) in &plan.clock_skew_ns {
+            let sign = if *skew_ns < 0 { "-" } else { "+" };
+            row(&format!("clock skew of {name}"), &format!("{sign}{}", words(skew_ns.unsigned_abs())))?;
+        }
+        // Scenarios may draw the profiles as settings: those are shown already.
+        let shown = ["latency", "persistence"];
+        for (key, value) in plan.settings.iter().filter(|(key, _)| !shown.contains(&key.as_str())) {
+            match value.as_str() {
+                Some(text) => row(key, text)?,
+                None => row(key, &value.to_string())?,
+            }
+        }
+        row("faults planned", &kinds(plan.faults.iter().map(|fault| fault.kind.name())))?;
+        row("operations planned", &kinds(plan.operations.iter().map(|operation| operation.kind.as_str())))
+    }
+
+    fn ended(&mut self, result: &RunResult, last_events: &[String]) -> io::Result<()> {
+        writeln!(self.output, "\n{}", summary_of_run(result))?;
+        let verdict = self.verdict(result.passed());
+        writeln!(self.output, "{verdict} {} seed {} ({} steps)", result.scenario, result.seed, grouped(result.steps))?;
+        if let Some(replay) = &result.replay {
+            let is = if replay.reproduced {
+                "the same violation, step and trace hash as recorded"
+            } else {
+                "not as recorded"
+            };
+            writeln!(self.output, "replay: {is}")?;
+            for difference in replay.drift.iter().chain(&replay.differs) {
+                writeln!(self.output, "  {difference}")?;
+            }
+        }
+        if !last_events.is_empty() {
+            writeln!(self.output, "\nThe last events up to the violation:")?;
+            for line in last_events {
+                writeln!(self.output, "  {line}")?;
+            }
+        }
+        for violation in &result.violations {
+            writeln!(self.output, "\nviolated: {}", violation.invariant)?;
+            writeln!(self.output, "  {}", violation.message)?;
+            writeln!(self.output, "  at step {}, {} into the run", grouped(violation.step), words(violation.time_ns))?;
+            writeln!(self.output, "  fingerprint {}", violation.fingerprint)?;
+        }
+        if let Some(path) = &result.reproducer {
+            writeln!(self.output, "\nreproducer: {path}")?;
+        }
+        writeln!(self.output)?;
+        self.output.flush()
+    }
+
+    fn swept(&mut self, summary: &SweepSummary) -> io::Result<()> {
+        writeln!(self.output, "\n{}", summary_of_sweep(summary))?;
+        let passed = summary.failed == 0 && summary.differences.is_empty() && summary.never_happened.is_empty();
+        let verdict = if summary.seeds == 0 { "NOTHING RAN:" } else { self.verdict(passed) };
+        let cut = if summary.interrupted { ", interrupted" } else { "" };
+        writeln!(self.output, "{verdict} {} passed, {} failed{cut}", grouped(summary.passed), grouped(summary.failed))?;
+        for (scenario, name) in &summary.never_happened {
+            writeln!(self.output, "never happened: {name} ({scenario}): the sweep proves less than it seems")?;
+        }
+        for difference in &summary.differences {
+            let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(|| "no result".to_owned());
+            let (first, second) = (hash(&difference.first_hash), hash(&difference.second_hash));
+            writeln!(
+                self.output,
+                "\nnot deterministic: {} seed {}: {first}, then {second}",
+                difference.scenario, difference.seed
+            )?;
+            writeln!(self.output, "  {}", difference.first_difference)?;
+        }
+        for group in &summary.fingerprints {
+            writeln!(self.output, "\n{} × {}", group.seeds.len(), group.fingerprint)?;
+            writeln!(self.output, "  {}", group.message)?;
+            writeln!(self.output, "  seeds {}", some_of(&group.seeds))?;
+            for path in &group.reproducers {
+                writeln!(self.output, "  reproducer: {path}")?;
+            }
+        }
+        writeln!(self.output)?;
+        self.output.flush()
+    }
+}
+
+impl<W: Write> Sink for Human<W> {
+    fn event(&mut self, event: &RunEvent<'_>) -> io::Result<()> {
+        match event {
+            RunEvent::Drawn { plan, note } => self.drawn(plan, *note),
+            RunEvent::Ended { result, last_events } => self.ended(result, last_events),
+            RunEvent::SweepStarted { scenarios, seeds, runs, jobs } => {
+                let (names, runs) = (scenarios.join(", "), grouped(*runs));
+                writeln!(self.output, "sweep of {names}: seeds {seeds}, {runs} runs, {jobs} workers")?;
+                self.output.flush()
+            }
+            RunEvent::SweepSeed(result) => match result.violations.first() {
+                None => Ok(()),
+                Some(violation) => {
+                    let message = violation.message.lines().next().unwrap_or_default();
+                    writeln!(
+                        self.output,
+                        "seed {} {}: {}: {message}",
+                        result.seed, result.scenario, violation.invariant
+                    )?;
+                    self.output.flush()
+                }
+            },
+            RunEvent::SweepEnded(summary) => self.swept(summary),
+            RunEvent::Done { reproduce } => match reproduce {
+                None => self.output.flush(),
+                Some(command) => {
+                    writeln!(self.output, "{command}")?;
+                    self.output.flush()
+                }
+            },
+        }
+    }
+}
+
+fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY);
+    table
+}
+
+fn add(table: &mut Table, name: &str, value: impl ToString) {
+    table.add_row([Cell::new(name), Cell::new(value.to_string()).set_alignment(CellAlignment::Right)]);
+}
+
+fn summary_of_run(result: &RunResult) -> Table {
+    let mut table = table();
+    add(&mut table, "steps", grouped(result.steps));
+    add(&mut table, "events", grouped(result.events));
+    add(&mut table, "simulated time", words(result.simulated_ns));
+    add(&mut table, "simulated to real", ratio(result.simulated_ns, result.wall_ns));
+    add(&mut table, "faults that fired", counts(&result.faults));
+    add(&mut table, "transactions", grouped(result.count("transactions")));
+    if let Some(super::Metric::Rate(rate)) = result.metrics.get("transactions_per_simulated_s") {
+        add(&mut table, "transactions per simulated second", format!("{rate:.1}"));
+    }
+    add(&mut table, "zero-byte files", result.count("zero_byte_files"));
+    add_latencies(&mut table, &result.strategy, &result.metrics);
+    add(&mut table, "coverage", counts(&result.coverage));
+    add(&mut table, "trace hash", result.trace_hash.as_deref().unwrap_or("none"));
+    table
+}
+
+fn add_latencies(table: &mut Table, strategy: &str, metrics: &BTreeMap<String, super::Metric>) {
+    for (name, metric) in metrics {
+        if let super::Metric::Latency(latency) = metric {
+            let name = name.trim_end_matches("_ns").replace('_', "-");
+            add(table, &format!("{name} p50 / p90 / p99 / max ({strategy})"), quantiles(latency));
+        }
+    }
+}
+
+fn quantiles(latency: &Quantiles) -> String {
+    if latency.count == 0 {
+        return "none".to_owned();
+    }
+    [latency.p50, latency.p90, latency.p99, latency.max].map(words).join(" / ")
+}
+
+fn summary_of_sweep(summary: &SweepSummary) -> Table {
+    let mut table = table();
+    add(&mut table, "runs", grouped(summary.seeds));
+    add(&mut table, "seeds per second", format!("{:.1}", summary.seeds_per_s));
+    add(&mut table, "steps", grouped(summary.steps));
+    add(&mut table, "simulated time", words(summary.simulated_ns));
+    add(&mut table, "simulated to real", format!("{:.1}:1", summary.simulated_to_real));
+    add(&mut table, "strategies", counts(&summary.strategies));
+    add(&mut table, "faults that fired", counts(&summary.faults));
+    add(&mut table, "run twice, differing", format!("{}, {}", summary.run_twice, summary.differences.len()));
+    if summary.workers_replaced > 0 {
+        add(&mut table, "workers replaced", summary.workers_replaced);
+    }
+    for (scenario, events) in &summary.coverage {
+        for (name, coverage) in events {
+            let times = format!("{} in {} seeds", grouped(coverage.total), grouped(coverage.seeds));
+            add(&mut table, &format!("{scenario}: {name}"), times);
+        }
+    }
+    table
+}
+
+/// Simulated to real time.
+fn ratio(simulated_ns: u64, wall_ns: u64) -> String {
+    if wall_ns == 0 { "-".to_owned() } else { format!("{:.1}:1", simulated_ns as f64 / wall_ns as f64) }
+}
+
+/// `a 3, b 1`, or `none`. Long lists break after some.
+fn counts(counts: &BTreeMap<String, u64>) -> String {
+    if counts.is_empty() {
+        return "none".to_owned();
+    }
+    let all: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {}", grouped(*count))).collect();
+    all.chunks(3).map(|line| line.join(", ")).collect::<Vec<_>>().join(",\n")
+}
+
+/// `12: a 3, b 9`.
+fn kinds<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    names.for_each(|name| *counts.entry(name).or_default() += 1);
+    let total: u64 = counts.values().sum();
+    let each: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    if total == 0 { "none".to_owned() } else { format!("{total}: {}", each.join(", ")) }
+}
+
+/// The first seeds of a list, and how many more there are.
+fn some_of(seeds: &[u64]) -> String {
+    let shown: Vec<String> = seeds.iter().take(10).map(u64::to_string).collect();
+    let more = seeds.len() - shown.len();
+    if more == 0 { shown.join(" ") } else { format!("{} and {more} more", shown.join(" ")) }
+}
+
+/// A number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_lists_read_well() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(1_234_567), "1 234 567");
+        assert_eq!(some_of(&[1, 2]), "1 2");
+        assert_eq!(some_of(&(0..12).collect::<Vec<u64>>()), "0 1 2 3 4 5 6 7 8 9 and 2 more");
+        assert_eq!(kinds(["kill", "pause", "kill"].into_iter()), "3: kill 2, pause 1");
+        assert_eq!(kinds(std::iter::empty()), "none");
+        assert_eq!(ratio(5_000, 1_000), "5.0:1");
+    }
+}

@@ -1,0 +1,87 @@
+//! Output for machines: one object for `run`, JSON lines for `sweep`. The fields are in `result` and `summary`.
+
+use super::{RunEvent, RunResult, SCHEMA_VERSION, Sink, SweepSummary};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// One JSON object for all runs, written when they are done.
+pub(crate) struct RunObject<W> {
+    output: W,
+    runs: Vec<RunResult>,
+}
+
+impl<W: Write> RunObject<W> {
+    /// Writes to `output`.
+    pub(crate) fn new(output: W) -> RunObject<W> {
+        RunObject { output, runs: Vec::new() }
+    }
+}
+
+impl<W: Write> Sink for RunObject<W> {
+    fn event(&mut self, event: &RunEvent<'_>) -> io::Result<()> {
+        #[derive(Serialize)]
+        struct Runs<'a> {
+            schema_version: u32,
+            runs: &'a [RunResult],
+        }
+        match event {
+            RunEvent::Ended { result, .. } => self.runs.push((*result).clone()),
+            RunEvent::Done { .. } => {
+                line(&mut self.output, &Runs { schema_version: SCHEMA_VERSION, runs: &self.runs })?
+            }
+            RunEvent::Drawn { .. }
+            | RunEvent::SweepStarted { .. }
+            | RunEvent::SweepSeed(_)
+            | RunEvent::SweepEnded(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// A JSON line for each run of a sweep, and one for the summary.
+pub(crate) struct SweepLines<W> {
+    output: W,
+}
+
+impl<W: Write> SweepLines<W> {
+    /// Writes to `output`.
+    pub(crate) fn new(output: W) -> SweepLines<W> {
+        SweepLines { output }
+    }
+}
+
+/// A line of a sweep.
+#[derive(Serialize)]
+struct Line<'a, T> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    schema_version: u32,
+    #[serde(flatten)]
+    fields: &'a T,
+}
+
+impl<W: Write> Sink for SweepLines<W> {
+    fn event(&mut self, event: &RunEvent<'_>) -> io::Result<()> {
+        match event {
+            RunEvent::SweepSeed(result) => line(
+                &mut self.output,
+                &Line::<RunResult> { kind: "seed", schema_version: SCHEMA_VERSION, fields: result },
+            ),
+            RunEvent::SweepEnded(summary) => line(
+                &mut self.output,
+                &Line::<SweepSummary> { kind: "summary", schema_version: SCHEMA_VERSION, fields: summary },
+            ),
+            RunEvent::Drawn { .. } | RunEvent::Ended { .. } | RunEvent::SweepStarted { .. } | RunEvent::Done { .. } => {
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Writes a value as one line, at once: whoever reads may wait for it.
+fn line(output: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(value)?;
+    text.push(b'\n');
+    output.write_all(&text)?;
+    output.flush()
+}

@@ -1,0 +1,213 @@
+//! The result of one run: the fields of the machine output, a contract. How it is shown to people is in `human`.
+
+use crate::panics;
+use seedstorm_sim::invariant::Violation;
+use seedstorm_sim::{Outcome, Plan, Scenario};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Whether every invariant held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Verdict {
+    /// It did.
+    Pass,
+    /// It didn't.
+    Fail,
+}
+
+/// Quantiles of a simulated latency, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Quantiles {
+    /// How many were measured.
+    pub(crate) count: u64,
+    /// Half of them took no longer.
+    pub p50: u64,
+    /// 90 % took no longer.
+    pub p90: u64,
+    /// 99 % took no longer.
+    pub p99: u64,
+    /// 99.9 % took no longer.
+    pub p999: u64,
+    /// The longest.
+    pub(crate) max: u64,
+}
+
+/// One metric. Latencies mean simulated time only under the strategy `timed`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Metric {
+    /// A count.
+    Count(u64),
+    /// So many in a simulated second.
+    Rate(f64),
+    /// A latency.
+    Latency(Quantiles),
+}
+
+/// What the seed and the options came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Drawn {
+    /// What a machine crash may lose.
+    pub(crate) persistence: String,
+    /// The latency profile.
+    pub(crate) latency: String,
+    /// How long faults may fire, in simulated nanoseconds.
+    pub(crate) chaos_ns: u64,
+    /// How many faults are planned.
+    pub(crate) faults_planned: usize,
+    /// How many operations are planned.
+    pub(crate) operations_planned: usize,
+    /// What the scenario drew for itself.
+    pub(crate) settings: BTreeMap<String, toml::Value>,
+}
+
+/// How a replay compares with its recording.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Replayed {
+    /// The same violation at the same step, and the same trace hash.
+    pub(crate) reproduced: bool,
+    /// The first point where it left the recording, if it did.
+    pub(crate) drift: Option<String>,
+    /// What differs from the recording, if something does.
+    pub(crate) differs: Vec<String>,
+}
+
+/// What one run came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunResult {
+    /// The scenario's name.
+    pub(crate) scenario: String,
+    /// The seed.
+    pub(crate) seed: u64,
+    /// The verdict.
+    pub(crate) verdict: Verdict,
+    /// The hash of everything that happened, as 32 hexadecimal digits; null when the worker died before it could tell.
+    pub(crate) trace_hash: Option<String>,
+    /// Steps taken.
+    pub(crate) steps: u64,
+    /// Events that happened.
+    pub(crate) events: u64,
+    /// Simulated time, in nanoseconds.
+    pub(crate) simulated_ns: u64,
+    /// Real time, in nanoseconds. The only field that two runs of one seed may differ in.
+    pub(crate) wall_ns: u64,
+    /// Who stepped next.
+    pub(crate) strategy: String,
+    /// What was violated, in the order in which it was found.
+    pub(crate) violations: Vec<Violation>,
+    /// How often each event happened that must happen sometimes; those that never did are 0.
+    pub(crate) coverage: BTreeMap<String, u64>,
+    /// How many faults of each kind fired.
+    pub(crate) faults: BTreeMap<String, u64>,
+    /// Measurements by name: `transactions`, `transactions_per_simulated_s`, `zero_byte_files`, `lock_acquire_ns` always, and what else the
+    /// scenario measures.
+    pub(crate) metrics: BTreeMap<String, Metric>,
+    /// What was drawn.
+    pub(crate) options: Drawn,
+    /// The reproducer that was written for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reproducer: Option<String>,
+    /// How it compares with its recording, if it is a replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) replay: Option<Replayed>,
+}
+
+impl RunResult {
+    /// The result of a run that came to an outcome.
+    pub(crate) fn new(scenario: &dyn Scenario, plan: &Plan, outcome: &Outcome, wall_ns: u64) -> RunResult {
+        let mut result = RunResult::without_outcome(scenario, plan, wall_ns);
+        result.verdict = if outcome.passed() { Verdict::Pass } else { Verdict::Fail };
+        result.trace_hash = Some(outcome.trace_hash.to_string());
+        (result.steps, result.events, result.simulated_ns) = (outcome.steps, outcome.events, outcome.simulated_ns);
+        result.violations.clone_from(&outcome.violations);
+        for violation in result.violations.iter_mut().filter(|violation| violation.invariant == "no-panic") {
+            if let Some(place) = panics::place_of(&violation.message) {
+                violation.message = format!("{} ({place})", violation.message);
+            }
+        }
+        let observations = &outcome.observations;
+        result.coverage.extend(observations.coverage.iter().map(|(name, count)| ((*name).to_owned(), *count)));
+        result.faults.extend(observations.faults.iter().map(|(kind, count)| (kind.name().to_owned(), *count)));
+        let metrics = &mut result.metrics;
+        metrics.extend(observations.counters.iter().map(|(name, count)| ((*name).to_owned(), Metric::Count(*count))));
+        for (name, histogram) in &observations.latencies {
+            let quantiles = Quantiles {
+                count: histogram.len(),
+                p50: histogram.value_at_quantile(0.5),
+                p90: histogram.value_at_quantile(0.9),
+                p99: histogram.value_at_quantile(0.99),
+                p999: histogram.value_at_quantile(0.999),
+                max: histogram.max(),
+            };
+            metrics.insert((*name).to_owned(), Metric::Latency(quantiles));
+        }
+        let per_second = per_simulated_s(result.count("transactions"), result.simulated_ns);
+        result.metrics.insert("transactions_per_simulated_s".to_owned(), Metric::Rate(per_second));
+        result
+    }
+
+    /// The result of a run that ended with its worker.
+    pub(crate) fn lost(scenario: &dyn Scenario, plan: &Plan, wall_ns: u64, violation: Violation) -> RunResult {
+        let mut result = RunResult::without_outcome(scenario, plan, wall_ns);
+        result.violations.push(violation);
+        result
+    }
+
+    fn without_outcome(scenario: &dyn Scenario, plan: &Plan, wall_ns: u64) -> RunResult {
+        let persistence = format!("{:?}", plan.persistence).to_lowercase();
+        RunResult {
+            scenario: scenario.name().to_owned(),
+            seed: plan.seed.0,
+            verdict: Verdict::Fail,
+            trace_hash: None,
+            steps: 0,
+            events: 0,
+            simulated_ns: 0,
+            wall_ns,
+            strategy: plan.strategy.name().to_owned(),
+            violations: Vec::new(),
+            coverage: scenario.coverage().iter().map(|name| ((*name).to_owned(), 0)).collect(),
+            faults: BTreeMap::new(),
+            metrics: BTreeMap::from([
+                ("transactions".to_owned(), Metric::Count(0)),
+                ("transactions_per_simulated_s".to_owned(), Metric::Rate(0.0)),
+                ("zero_byte_files".to_owned(), Metric::Count(0)),
+                ("lock_acquire_ns".to_owned(), Metric::Latency(Quantiles::default())),
+            ]),
+            options: Drawn {
+                persistence,
+                latency: plan.latency.clone(),
+                chaos_ns: plan.chaos_ns,
+                faults_planned: plan.faults.len(),
+                operations_planned: plan.operations.len(),
+                settings: plan.settings.clone(),
+            },
+            reproducer: None,
+            replay: None,
+        }
+    }
+
+    /// Whether every invariant held.
+    pub(crate) fn passed(&self) -> bool {
+        self.verdict == Verdict::Pass
+    }
+
+    /// A count among the metrics; absent is 0.
+    pub(crate) fn count(&self, name: &str) -> u64 {
+        match self.metrics.get(name) {
+            Some(Metric::Count(count)) => *count,
+            _ => 0,
+        }
+    }
+
+    /// Whether the two runs did the same, as far as their results tell: all but real time.
+    pub(crate) fn did_the_same(&self, other: &RunResult) -> bool {
+        let timeless = |result: &RunResult| RunResult { wall_ns: 0, reproducer: None, replay: None, ..result.clone() };
+        timeless(self) == timeless(other)
+    }
+}
+
+fn per_simulated_s(count: u64, simulated_ns: u64) -> f64 {
+    if simulated_ns == 0 { 0.0 } else { count as f64 * 1e9 / simulated_ns as f64 }
+}

@@ -1,0 +1,86 @@
+//! The summary of a sweep: the fields of the machine output, a contract. How failures come into groups is in `sweep::grouping`.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How often something that must happen sometimes did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Coverage {
+    /// In all runs together.
+    pub(crate) total: u64,
+    /// In how many runs.
+    pub(crate) seeds: u64,
+}
+
+/// Failures of one fingerprint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FingerprintGroup {
+    /// The fingerprint of the first violation of each.
+    pub(crate) fingerprint: String,
+    /// The invariant that was violated.
+    pub(crate) invariant: String,
+    /// The seeds, in order.
+    pub(crate) seeds: Vec<u64>,
+    /// The scenarios that the seeds were run in.
+    pub(crate) scenarios: Vec<String>,
+    /// The message of the first.
+    pub(crate) message: String,
+    /// The reproducers that were written.
+    pub(crate) reproducers: Vec<String>,
+}
+
+/// Two runs of one plan that were not the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Difference {
+    /// The scenario.
+    pub(crate) scenario: String,
+    /// The seed.
+    pub(crate) seed: u64,
+    /// The trace hash of the first run.
+    pub(crate) first_hash: Option<String>,
+    /// The trace hash of the second, in a fresh process.
+    pub(crate) second_hash: Option<String>,
+    /// The first step that differs, when a third and a fourth run showed one.
+    pub(crate) step: Option<u64>,
+    /// What differs there, in words.
+    pub(crate) first_difference: String,
+}
+
+/// What a sweep came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SweepSummary {
+    /// Runs that ended: one for each seed and scenario.
+    pub(crate) seeds: u64,
+    /// How many of them held every invariant.
+    pub(crate) passed: u64,
+    /// How many didn't.
+    pub(crate) failed: u64,
+    /// The failures by fingerprint, the one with the lowest seed first.
+    pub(crate) fingerprints: Vec<FingerprintGroup>,
+    /// Runs in a real second.
+    pub(crate) seeds_per_s: f64,
+    /// Simulated time over real time.
+    pub(crate) simulated_to_real: f64,
+    /// Steps of all runs.
+    pub(crate) steps: u64,
+    /// Simulated time of all runs, in nanoseconds.
+    pub(crate) simulated_ns: u64,
+    /// Real time of the sweep, in nanoseconds.
+    pub(crate) wall_ns: u64,
+    /// By scenario and name: what must happen sometimes.
+    pub(crate) coverage: BTreeMap<String, BTreeMap<String, Coverage>>,
+    /// Scenario and name of what never happened, in sweeps long enough to expect it.
+    pub(crate) never_happened: Vec<(String, String)>,
+    /// How many faults of each kind fired.
+    pub(crate) faults: BTreeMap<String, u64>,
+    /// How many runs each strategy had.
+    pub(crate) strategies: BTreeMap<String, u64>,
+    /// How many seeds ran twice.
+    pub(crate) run_twice: u64,
+    /// Those that were not the same.
+    pub(crate) differences: Vec<Difference>,
+    /// Workers that had to be replaced.
+    pub(crate) workers_replaced: u64,
+    /// Whether a signal or a closed output ended the sweep.
+    pub(crate) interrupted: bool,
+}

@@ -1,0 +1,174 @@
+//! `run`: one seed of some scenarios, or one plan. Many seeds are `sweep`'s business; a run again, `replay`'s.
+
+use crate::catalogue::{Catalogue, Known};
+use crate::cli::RunArguments;
+use crate::exit::{Exit, Problem, Result};
+use crate::keep;
+use crate::measured;
+use crate::report::{Human, RunEvent, RunObject, RunResult, Sink, colours_are_wanted};
+use crate::reproducer::Reproducer;
+use crate::seeds;
+use crate::shell;
+use crate::traced::Tracing;
+use seedstorm_sim::schedule::Decisions;
+use seedstorm_sim::{Plan, Seed, Settings};
+use std::io::Write;
+use std::path::Path;
+
+/// Runs.
+///
+/// # Errors
+/// Bad input, or an output that can't be written.
+pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments) -> Result<Exit> {
+    let planned = plans(catalogue, arguments)?;
+    if arguments.trace.is_some() && planned.len() != 1 {
+        return Err(Problem::usage("--trace takes the events of one run: name one scenario"));
+    }
+    if arguments.print_plan {
+        return print_plans(&planned);
+    }
+    keep::check_folder(&arguments.artifacts.artifacts)?;
+    let mut tracing = arguments.trace.as_deref().map(Tracing::create).transpose()?;
+    let mut sink = sink(arguments.json);
+    let mut reproduce = None;
+    let mut exit = if planned.is_empty() { Exit::Vacuous } else { Exit::Pass };
+    for (scenario, plan) in &planned {
+        let from = arguments.plan.as_ref().map(|path| path.display().to_string());
+        sink.event(&RunEvent::Drawn { plan, note: from.as_deref() })?;
+        let how = How {
+            tracing: tracing.take(),
+            without_invariants: arguments.without_invariants,
+            decisions: None,
+            artifacts: Some(&arguments.artifacts.artifacts),
+            last_events: !arguments.json,
+        };
+        let Ran { result, last_events } = run_one(*scenario, plan, how)?;
+        exit = worse(exit, exit_of(&result));
+        if exit != Exit::Pass {
+            reproduce.get_or_insert_with(|| command(program, arguments, &result));
+        }
+        sink.event(&RunEvent::Ended { result: &result, last_events: &last_events })?;
+    }
+    sink.event(&RunEvent::Done { reproduce: reproduce.as_deref() })?;
+    Ok(exit)
+}
+
+/// The form of output of `run` and `replay`.
+pub(crate) fn sink(json: bool) -> Box<dyn Sink> {
+    let output = std::io::stdout();
+    if json { Box::new(RunObject::new(output)) } else { Box::new(Human::new(output, colours_are_wanted())) }
+}
+
+fn plans(catalogue: Catalogue, arguments: &RunArguments) -> Result<Vec<(Known, Plan)>> {
+    if let Some(path) = &arguments.plan {
+        if !arguments.draw.is_empty() {
+            return Err(Problem::usage(
+                "--plan runs a plan as it is: options about how plans are drawn don't go with it",
+            ));
+        }
+        let wrong = |why: String| Problem::usage(format!("{}: {}", path.display(), why.trim_end()));
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let plan = Plan::from_toml(&text).map_err(|error| wrong(error.to_string()))?;
+        return Ok(vec![(catalogue.named(&plan.scenario)?, plan)]);
+    }
+    let options = arguments.draw.options()?;
+    let seed = Seed(arguments.seed.unwrap_or_else(seeds::anything));
+    let plan = |scenario: Known| match scenario.plan(seed, &options) {
+        Ok(plan) => Ok((scenario, plan)),
+        Err(error) => Err(Problem::usage(error.to_string())),
+    };
+    catalogue.select(&arguments.scenarios)?.into_iter().map(plan).collect()
+}
+
+fn print_plans(planned: &[(Known, Plan)]) -> Result<Exit> {
+    let [(_, plan)] = planned else {
+        return Err(Problem::usage("--print-plan prints one plan: name one scenario"));
+    };
+    let mut output = std::io::stdout();
+    output.write_all(plan.to_toml().as_bytes())?;
+    output.flush()?;
+    Ok(Exit::Pass)
+}
+
+/// How a plan is run.
+pub(crate) struct How<'a> {
+    /// Where its events go. Created before anything was told of the run: if it can't be, nothing runs.
+    pub(crate) tracing: Option<Tracing>,
+    /// Leave the scenario's invariants out.
+    pub(crate) without_invariants: bool,
+    /// Follow these decisions.
+    pub(crate) decisions: Option<&'a Decisions>,
+    /// Where to keep a reproducer if it fails.
+    pub(crate) artifacts: Option<&'a Path>,
+    /// Find the last events before a violation.
+    pub(crate) last_events: bool,
+}
+
+/// What came of it.
+pub(crate) struct Ran {
+    /// The result.
+    pub(crate) result: RunResult,
+    /// The last events before the violation.
+    pub(crate) last_events: Vec<String>,
+}
+
+/// Runs one plan; if it fails, keeps a reproducer and looks at the end again.
+///
+/// # Errors
+/// A plan that can't be run, or an output that can't be written.
+pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran> {
+    let tracing = how.tracing;
+    let settings =
+        || Settings { without_invariants: how.without_invariants, replay: how.decisions.cloned(), listener: None };
+    let listener = tracing.as_ref().map(Tracing::listener);
+    let measured = measured::run(scenario, plan, Settings { listener, ..settings() })?;
+    if let Some(tracing) = tracing {
+        tracing.finish(measured.outcome.trace_hash)?;
+    }
+    let mut result = RunResult::new(scenario, plan, &measured.outcome, measured.wall_ns);
+    let mut last_events = Vec::new();
+    if let Some(violation) = measured.outcome.violations.first() {
+        if how.last_events {
+            last_events = measured::last_events(scenario, plan, settings(), violation.step)?;
+        }
+        if let Some(folder) = how.artifacts {
+            let path = Reproducer::new(plan, &result, Some(measured.outcome.decisions)).write(folder)?;
+            result.reproducer = Some(path.display().to_string());
+        }
+    }
+    if let Some(drift) = &measured.outcome.drift {
+        let replay = crate::report::Replayed { reproduced: false, drift: Some(drift.to_string()), differs: Vec::new() };
+        result.replay = Some(replay);
+    }
+    Ok(Ran { result, last_events })
+}
+
+/// A run that took no step shows nothing.
+pub(crate) fn exit_of(result: &RunResult) -> Exit {
+    match result {
+        _ if !result.passed() => Exit::Violated,
+        _ if result.steps == 0 => Exit::Vacuous,
+        _ => Exit::Pass,
+    }
+}
+
+/// Of two runs' exits, the one to end with.
+fn worse(one: Exit, other: Exit) -> Exit {
+    match (one, other) {
+        (Exit::Violated, _) | (_, Exit::Violated) => Exit::Violated,
+        (Exit::Pass, other) => other,
+        (one, _) => one,
+    }
+}
+
+fn command(program: &str, arguments: &RunArguments, result: &RunResult) -> String {
+    if let Some(path) = &result.reproducer {
+        return shell::line([program, "replay", path]);
+    }
+    if let Some(path) = &arguments.plan {
+        return shell::line([program, "run", "--plan", &path.display().to_string()]);
+    }
+    let (seed, draw) = (result.seed.to_string(), arguments.draw.words());
+    let words = [program, "run", "--scenarios", &result.scenario, "--seed", &seed];
+    shell::line(words.into_iter().chain(draw.iter().map(String::as_str)))
+}

@@ -1,0 +1,79 @@
+//! Ranges of seeds as a command line gives them, and a seed for who names none. Drawing from a seed is the business of `sim`.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// Seeds from `first`, so many of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seeds {
+    /// The first.
+    pub(crate) first: u64,
+    /// How many.
+    pub(crate) count: u64,
+}
+
+/// Reads `A..B` (without B), `A..=B`, or one seed `A`.
+///
+/// # Errors
+/// What is wrong with the text, and what would be right.
+pub(crate) fn parse(text: &str) -> Result<Seeds, String> {
+    let number = |part: &str| {
+        part.trim().parse::<u64>().map_err(|_| {
+            format!(
+                "`{part}` is no seed; a range of seeds is A..B (without B) or A..=B, with numbers from 0 to {}",
+                u64::MAX
+            )
+        })
+    };
+    let (first, end) = match (text.split_once("..="), text.split_once("..")) {
+        (Some((first, last)), _) => (number(first)?, u128::from(number(last)?) + 1),
+        (None, Some((first, end))) => (number(first)?, u128::from(number(end)?)),
+        (None, None) => (number(text)?, u128::from(number(text)?) + 1),
+    };
+    let count = end
+        .checked_sub(u128::from(first))
+        .ok_or_else(|| format!("`{text}` runs backwards; the smaller seed comes first, as in 0..1000"))?;
+    let count = u64::try_from(count).map_err(|_| format!("`{text}` holds more seeds than any sweep can run"))?;
+    Ok(Seeds { first, count })
+}
+
+/// A seed that nobody has chosen. Short, so that it is easily read and typed.
+pub(crate) fn anything() -> u64 {
+    // std keys these hashers from the operating system's entropy.
+    RandomState::new().build_hasher().finish() & u64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read() {
+        for (text, first, count) in [
+            ("0..2000", 0, 2000),
+            ("5..=5", 5, 1),
+            ("7", 7, 1),
+            ("3..3", 3, 0),
+            ("18446744073709551615..=18446744073709551615", u64::MAX, 1),
+            ("0..18446744073709551615", 0, u64::MAX),
+        ] {
+            assert_eq!(parse(text), Ok(Seeds { first, count }), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused_with_a_reason() {
+        for (text, part) in [
+            ("", "is no seed"),
+            ("a..b", "`a` is no seed"),
+            ("0..", "is no seed"),
+            ("..5", "is no seed"),
+            ("-1..5", "`-1` is no seed"),
+            ("9..3", "backwards"),
+            ("0..18446744073709551616", "is no seed"),
+            ("0..=18446744073709551615", "more seeds"),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Hands seeds to workers and takes their results in the order of seeds, whatever the number of workers. What a result adds to is in `grouping`.
+
+use super::determinism::{self, Asking, Second};
+use super::grouping::Tally;
+use super::progress::Progress;
+use super::protocol::{Also, Answer, Request};
+use super::watchdog::{Asked, Worker};
+use crate::catalogue::Known;
+use crate::cli::SweepArguments;
+use crate::exit::{Problem, Result};
+use crate::measured::Stopwatch;
+use crate::report::{Difference, RunEvent, RunResult, Sink};
+use crate::reproducer::Reproducer;
+use anyhow::anyhow;
+use seedstorm_sim::{Options, Plan, Seed};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How far results may run ahead of one that is slow. It bounds what is held back to keep the order.
+const AHEAD_MAX: u64 = 4096;
+
+/// How often the sweep looks whether it has been interrupted.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What a sweep runs. Runs are numbered: for each seed, each scenario.
+pub(crate) struct Sweep<'a> {
+    /// What the command line says.
+    pub(crate) arguments: &'a SweepArguments,
+    /// The scenarios.
+    pub(crate) scenarios: Vec<Known>,
+    /// How plans are drawn.
+    pub(crate) options: Options,
+    /// How many runs there are.
+    pub(crate) runs: u64,
+    /// How many workers.
+    pub(crate) jobs: u32,
+}
+
+impl Sweep<'_> {
+    fn run(&self, index: u64) -> (Known, u64) {
+        let scenarios = self.scenarios.len() as u64;
+        (self.scenarios[(index % scenarios) as usize], self.arguments.seeds.first + index / scenarios)
+    }
+
+    fn request(&self, index: u64, also: Also) -> Request {
+        let (scenario, seed) = self.run(index);
+        Request { scenario: scenario.name().to_owned(), seed, options: self.options.clone(), also }
+    }
+
+    fn plan(&self, index: u64) -> anyhow::Result<Plan> {
+        let (scenario, seed) = self.run(index);
+        scenario.plan(Seed(seed), &self.options).map_err(|error| anyhow!(error))
+    }
+}
+
+/// What a worker's thread does next.
+enum Task {
+    Run(u64),
+    /// Run a failure again to write its reproducer.
+    Reproduce(u64, String),
+}
+
+/// What a worker's thread has done.
+enum Done {
+    Run { index: u64, result: Box<RunResult>, twice: Option<Option<Difference>>, workers_lost: u64 },
+    Reproduced(u64, String, Option<String>),
+    Abandoned,
+    Refused(String),
+    Broken(anyhow::Error),
+}
+
+struct Queue {
+    runs: u64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    /// Results that have been told.
+    told: u64,
+    failures: VecDeque<(u64, String)>,
+    /// No more runs begin; those that go on are not wanted.
+    stopped: bool,
+    /// Nothing begins any more.
+    closed: bool,
+}
+
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state());
+        self.changed.notify_all();
+    }
+
+    /// Waits for something to do; `None` at the end.
+    fn next(&self) -> Option<Task> {
+        let mut state = self.state();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some((index, fingerprint)) = state.failures.pop_front() {
+                return Some(Task::Reproduce(index, fingerprint));
+            }
+            if !state.stopped && state.next < self.runs && state.next < state.told.saturating_add(AHEAD_MAX) {
+                state.next += 1;
+                return Some(Task::Run(state.next - 1));
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// How a sweep ended.
+pub(crate) struct Swept {
+    /// What was added up.
+    pub(crate) tally: Tally,
+    /// Whether it was interrupted.
+    pub(crate) interrupted: bool,
+}
+
+/// Runs it all.
+///
+/// # Errors
+/// A plan that can't be drawn or run; an output that can't be written; workers that can't be started.
+pub(crate) fn sweep(sweep: &Sweep<'_>, sink: &mut dyn Sink, interrupt: &AtomicBool) -> Result<Swept> {
+    let queue = Queue { runs: sweep.runs, state: Mutex::default(), changed: Condvar::new() };
+    let (sender, results) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for number in 0..sweep.jobs {
+            let (queue, sender) = (&queue, sender.clone());
+            let thread = std::thread::Builder::new().name(format!("worker {number}"));
+            thread.spawn_scoped(scope, move || serve(sweep, queue, &sender)).map_err(anyhow::Error::new)?;
+        }
+        drop(sender);
+        let mut telling = Telling::new(sweep, sink, &queue);
+        let told = telling.tell_all(&results, interrupt);
+        // On every path: the threads end only then.
+        queue.change(|state| (state.closed, state.stopped) = (true, true));
+        telling.progress.finish();
+        let Telling { tally, interrupted, .. } = telling;
+        told.map(|()| Swept { tally, interrupted })
+    })
+}
+
+/// The side that takes results and tells them.
+struct Telling<'a> {
+    sweep: &'a Sweep<'a>,
+    sink: &'a mut dyn Sink,
+    queue: &'a Queue,
+    progress: Progress,
+    tally: Tally,
+    /// Results that came before those of earlier seeds.
+    early: BTreeMap<u64, Done>,
+    next: u64,
+    ended: u64,
+    reproducers_pending: u64,
+    stopped: bool,
+    interrupted: bool,
+}
+
+impl<'a> Telling<'a> {
+    fn new(sweep: &'a Sweep<'a>, sink: &'a mut dyn Sink, queue: &'a Queue) -> Telling<'a> {
+        let progress = Progress::new(sweep.runs);
+        Telling {
+            sweep,
+            sink,
+            queue,
+            progress,
+            tally: Tally::default(),
+            early: BTreeMap::new(),
+            next: 0,
+            ended: 0,
+            reproducers_pending: 0,
+            stopped: false,
+            interrupted: false,
+        }
+    }
+
+    fn tell_all(&mut self, results: &mpsc::Receiver<Done>, interrupt: &AtomicBool) -> Result<()> {
+        while !(self.stopped || self.next == self.sweep.runs) || self.reproducers_pending > 0 {
+            if interrupt.load(Ordering::Relaxed) && !self.stopped {
+                self.interrupt()?;
+            }
+            match results.recv_timeout(LOOK_EVERY) {
+                Ok(Done::Run { .. } | Done::Abandoned) if self.stopped => {}
+                Ok(Done::Abandoned) => {}
+                Ok(Done::Refused(why)) => return Err(Problem::Usage(why)),
+                Ok(Done::Broken(error)) => return Err(Problem::Internal(error)),
+                Ok(Done::Reproduced(index, fingerprint, path)) => {
+                    self.reproducers_pending -= 1;
+                    self.tally.reproducer(index, &fingerprint, path);
+                }
+                Ok(Done::Run { index, result, twice, workers_lost }) => {
+                    self.ended += 1;
+                    self.early.insert(index, Done::Run { index, result, twice, workers_lost });
+                    self.tell_in_order()?;
+                    self.progress.at(self.ended, self.tally.failed());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(anyhow!("the threads of the workers are gone").into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_in_order(&mut self) -> Result<()> {
+        while !self.stopped
+            && let Some(done) = self.early.remove(&self.next)
+        {
+            self.next += 1;
+            self.tell(done)?;
+        }
+        let told = self.next;
+        self.queue.change(|state| state.told = told);
+        Ok(())
+    }
+
+    fn tell(&mut self, done: Done) -> Result<()> {
+        let Done::Run { index, result, twice, workers_lost } = done else { return Ok(()) };
+        let is_failure = !result.passed();
+        let sink = &mut self.sink;
+        let told = if is_failure {
+            self.progress.aside(|| sink.event(&RunEvent::SweepSeed(&result)))
+        } else {
+            sink.event(&RunEvent::SweepSeed(&result))
+        };
+        self.tally.replaced(workers_lost);
+        if let Some(difference) = twice {
+            self.tally.ran_twice(difference);
+        }
+        if let Some(fingerprint) = self.tally.add(index, &result) {
+            self.reproducers_pending += 1;
+            self.queue.change(|state| state.failures.push_back((index, fingerprint)));
+        }
+        if self.sweep.arguments.max_failures.is_some_and(|max| self.tally.failed() >= max) {
+            self.stop();
+        }
+        match told {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                self.interrupted = true;
+                self.stop();
+                Ok(())
+            }
+            told => Ok(told?),
+        }
+    }
+
+    /// Tells what is there, although earlier seeds have not ended.
+    fn interrupt(&mut self) -> Result<()> {
+        for (_, done) in std::mem::take(&mut self.early) {
+            self.tell(done)?;
+        }
+        self.interrupted = true;
+        self.stop();
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+        self.queue.change(|state| state.stopped = true);
+    }
+}
+
+/// One thread with one worker process at a time.
+fn serve(sweep: &Sweep<'_>, queue: &Queue, results: &Sender<Done>) {
+    let mut worker = None;
+    while let Some(task) = queue.next() {
+        let done = match task {
+            Task::Run(index) => run(sweep, queue, &mut worker, index),
+            Task::Reproduce(index, fingerprint) => reproduce(sweep, queue, &mut worker, index, fingerprint),
+        };
+        if results.send(done.unwrap_or_else(Done::Broken)).is_err() {
+            break;
+        }
+    }
+}
+
+/// Asks the worker, a new one if there is none. It stays only if it can take another request.
+fn ask(worker: &mut Option<Worker>, request: &Request, asking: &Asking<'_>) -> anyhow::Result<Asked> {
+    let mut asked = match worker.take() {
+        Some(worker) => worker,
+        None => Worker::start()?,
+    };
+    let answer = asked.ask(request, asking.limit_ns, asking.is_wanted)?;
+    let is_over = !matches!(
+        answer,
+        Asked::Answered(Answer::Ended { retires: false, .. } | Answer::Refused(_) | Answer::Failed(_))
+    );
+    if !is_over {
+        *worker = Some(asked);
+    }
+    Ok(answer)
+}
+
+fn run(sweep: &Sweep<'_>, queue: &Queue, worker: &mut Option<Worker>, index: u64) -> anyhow::Result<Done> {
+    let is_wanted = || !queue.state().stopped;
+    let asking = Asking {
+        limit_ns: sweep.arguments.seed_timeout,
+        is_wanted: &is_wanted,
+        artifacts: &sweep.arguments.artifacts.artifacts,
+    };
+    let request = sweep.request(index, Also::Nothing);
+    let stopwatch = Stopwatch::start();
+    let result = match ask(worker, &request, &asking)? {
+        Asked::Abandoned => return Ok(Done::Abandoned),
+        Asked::Answered(Answer::Refused(why)) => return Ok(Done::Refused(why)),
+        Asked::Answered(Answer::Failed(why)) => return Ok(Done::Broken(anyhow!(why))),
+        Asked::Answered(Answer::Ended { result, .. }) => result,
+        Asked::Lost(violation) => {
+            let (scenario, _) = sweep.run(index);
+            let result = Box::new(RunResult::lost(scenario, &sweep.plan(index)?, stopwatch.elapsed_ns(), violation));
+            return Ok(Done::Run { index, result, twice: None, workers_lost: 1 });
+        }
+    };
+    let twice = if sweep.arguments.determinism.takes(index, sweep.runs) {
+        match determinism::check(&request, &result, worker, &asking)? {
+            Second::Same => Some(None),
+            Second::Differs(difference) => Some(Some(difference)),
+            Second::Abandoned => return Ok(Done::Abandoned),
+        }
+    } else {
+        None
+    };
+    Ok(Done::Run { index, result, twice, workers_lost: 0 })
+}
+
+fn reproduce(
+    sweep: &Sweep<'_>,
+    queue: &Queue,
+    worker: &mut Option<Worker>,
+    index: u64,
+    fingerprint: String,
+) -> anyhow::Result<Done> {
+    let is_wanted = || !queue.state().closed;
+    let folder = &sweep.arguments.artifacts.artifacts;
+    let asking = Asking { limit_ns: sweep.arguments.seed_timeout, is_wanted: &is_wanted, artifacts: folder };
+    let request = sweep.request(index, Also::Reproducer(folder.clone()));
+    let path = match ask(worker, &request, &asking)? {
+        Asked::Abandoned => None,
+        Asked::Answered(Answer::Refused(why) | Answer::Failed(why)) => return Ok(Done::Broken(anyhow!(why))),
+        Asked::Answered(Answer::Ended { result, .. }) => result.reproducer,
+        Asked::Lost(violation) => {
+            // It took its decisions with it: the plan alone must do.
+            let (scenario, plan) = (sweep.run(index).0, sweep.plan(index)?);
+            let result = RunResult::lost(scenario, &plan, 0, violation);
+            Some(Reproducer::new(&plan, &result, None).write(folder)?.display().to_string())
+        }
+    };
+    Ok(Done::Reproduced(index, fingerprint, path))
+}
+
+/// A flag that Ctrl-C and SIGTERM raise; the second time they end the program at once.
+///
+/// # Errors
+/// The operating system refuses the handlers.
+pub(crate) fn interrupt_flag() -> anyhow::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, flag.clone())?;
+        signal_hook::flag::register(signal, flag.clone())?;
+    }
+    Ok(flag)
+}

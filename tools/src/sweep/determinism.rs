@@ -1,0 +1,109 @@
+//! Runs a seed a second time, in a fresh process, and finds the first step where two runs differ. Which seeds is `cli::sweep::Share`'s choice.
+
+use super::protocol::{Also, Answer, Request};
+use super::watchdog::{Asked, Worker};
+use crate::report::{Difference, RunResult};
+use crate::traced;
+use anyhow::Context;
+use std::path::{Path, PathBuf};
+
+/// How often two traces are taken to find a difference again that has been seen once.
+const ATTEMPTS: u32 = 4;
+
+/// How workers are asked.
+pub(crate) struct Asking<'a> {
+    /// How much real time a run may take, in nanoseconds.
+    pub(crate) limit_ns: u64,
+    /// Whether the answer is still wanted.
+    pub(crate) is_wanted: &'a dyn Fn() -> bool,
+    /// Where traces that differ are kept.
+    pub(crate) artifacts: &'a Path,
+}
+
+/// What the second run said.
+pub(crate) enum Second {
+    /// The same.
+    Same,
+    /// Something else.
+    Differs(Difference),
+    /// Nobody wants to know any more.
+    Abandoned,
+}
+
+/// Runs `request` again in a fresh process and compares.
+///
+/// # Errors
+/// Workers can't be started or can't write their traces.
+pub(crate) fn check(
+    request: &Request,
+    first: &RunResult,
+    used: &mut Option<Worker>,
+    asking: &Asking<'_>,
+) -> anyhow::Result<Second> {
+    let mut fresh = Worker::start()?;
+    let (second_hash, difference) = match fresh.ask(request, asking.limit_ns, asking.is_wanted)? {
+        Asked::Abandoned => return Ok(Second::Abandoned),
+        Asked::Answered(Answer::Ended { result, .. }) if first.did_the_same(&result) => return Ok(Second::Same),
+        Asked::Answered(Answer::Ended { result, .. }) => {
+            let located = locate(request, used, asking)?;
+            (result.trace_hash.clone(), located.unwrap_or_else(|| (None, unlocated(first, &result))))
+        }
+        Asked::Answered(Answer::Refused(why) | Answer::Failed(why)) => {
+            (None, (None, format!("the second run did not begin: {why}")))
+        }
+        Asked::Lost(violation) => (None, (None, format!("the second run: {}", violation.message))),
+    };
+    let (step, first_difference) = difference;
+    let (scenario, seed, first_hash) = (request.scenario.clone(), request.seed, first.trace_hash.clone());
+    Ok(Second::Differs(Difference { scenario, seed, first_hash, second_hash, step, first_difference }))
+}
+
+/// What is known when traces tell nothing.
+fn unlocated(first: &RunResult, second: &RunResult) -> String {
+    if first.trace_hash == second.trace_hash {
+        return "the traces have one hash, the results differ: a metric or a verdict depends on something outside the run".to_owned();
+    }
+    let steps = if first.steps == second.steps {
+        String::new()
+    } else {
+        format!(" ({} steps, then {})", first.steps, second.steps)
+    };
+    format!("the hashes differed{steps}, but {ATTEMPTS} more pairs of runs with full traces did not")
+}
+
+/// Takes traces of pairs of runs until two differ: first from the process that ran the seed before, then from fresh ones.
+fn locate(
+    request: &Request,
+    used: &mut Option<Worker>,
+    asking: &Asking<'_>,
+) -> anyhow::Result<Option<(Option<u64>, String)>> {
+    std::fs::create_dir_all(asking.artifacts).with_context(|| format!("making {}", asking.artifacts.display()))?;
+    for _ in 0..ATTEMPTS {
+        let paths = ["first", "second"].map(|which| trace_path(request, asking.artifacts, which));
+        let whole = trace(request, used.take(), &paths[0], asking)? && trace(request, None, &paths[1], asking)?;
+        let found = if whole { traced::first_difference(&paths[0], &paths[1])? } else { None };
+        if let Some((step, words)) = found {
+            let kept = format!("{words}; the traces: {}, {}", paths[0].display(), paths[1].display());
+            return Ok(Some((Some(step), kept)));
+        }
+        for path in &paths {
+            // One that was never made is as good as removed.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+    Ok(None)
+}
+
+fn trace_path(request: &Request, folder: &Path, which: &str) -> PathBuf {
+    folder.join(format!("{}-{}-{}-{which}.trace", request.scenario, request.seed, std::process::id()))
+}
+
+/// Has a worker write the trace of the run. False if it didn't get to the end.
+fn trace(request: &Request, worker: Option<Worker>, path: &Path, asking: &Asking<'_>) -> anyhow::Result<bool> {
+    let mut worker = match worker {
+        Some(worker) => worker,
+        None => Worker::start()?,
+    };
+    let request = Request { also: Also::Trace(path.to_owned()), ..request.clone() };
+    Ok(matches!(worker.ask(&request, asking.limit_ns, asking.is_wanted)?, Asked::Answered(Answer::Ended { .. })))
+}

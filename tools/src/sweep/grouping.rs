@@ -1,0 +1,122 @@
+//! Adds up results into a summary, and failures into groups of one fingerprint. Results come in the order of seeds.
+
+use crate::report::{Difference, FingerprintGroup, RunResult, SweepSummary};
+use std::collections::BTreeMap;
+
+/// Failures of one fingerprint that get a reproducer; the others run again from their seeds.
+const REPRODUCERS_PER_FINGERPRINT: usize = 3;
+
+/// A sweep of fewer runs of a scenario need not have seen everything that must happen sometimes.
+const RUNS_TO_SEE_EVERYTHING: u64 = 100;
+
+/// What has been added up.
+#[derive(Default)]
+pub(crate) struct Tally {
+    summary: SweepSummary,
+    groups: BTreeMap<String, usize>,
+    runs: BTreeMap<String, u64>,
+    /// By fingerprint: the runs whose reproducers have been asked for, and the paths of those that came.
+    reproducers: BTreeMap<String, BTreeMap<u64, Option<String>>>,
+}
+
+impl Tally {
+    /// Adds the result of a run. Gives the fingerprint when the failure should get a reproducer.
+    pub(crate) fn add(&mut self, index: u64, result: &RunResult) -> Option<String> {
+        let summary = &mut self.summary;
+        summary.seeds += 1;
+        summary.steps += result.steps;
+        summary.simulated_ns = summary.simulated_ns.saturating_add(result.simulated_ns);
+        *summary.strategies.entry(result.strategy.clone()).or_default() += 1;
+        *self.runs.entry(result.scenario.clone()).or_default() += 1;
+        for (kind, count) in &result.faults {
+            *summary.faults.entry(kind.clone()).or_default() += count;
+        }
+        let coverage = summary.coverage.entry(result.scenario.clone()).or_default();
+        for (name, count) in &result.coverage {
+            let event = coverage.entry(name.clone()).or_default();
+            event.total += count;
+            event.seeds += u64::from(*count > 0);
+        }
+        if result.passed() {
+            summary.passed += 1;
+            return None;
+        }
+        summary.failed += 1;
+        self.group(index, result)
+    }
+
+    fn group(&mut self, index: u64, result: &RunResult) -> Option<String> {
+        // A failure always has a violation.
+        let violation = result.violations.first()?;
+        let groups = &mut self.summary.fingerprints;
+        let group = *self.groups.entry(violation.fingerprint.clone()).or_insert_with(|| {
+            groups.push(FingerprintGroup {
+                fingerprint: violation.fingerprint.clone(),
+                invariant: violation.invariant.clone(),
+                seeds: Vec::new(),
+                scenarios: Vec::new(),
+                message: violation.message.clone(),
+                reproducers: Vec::new(),
+            });
+            groups.len() - 1
+        });
+        let group = &mut groups[group];
+        if group.seeds.last() != Some(&result.seed) {
+            group.seeds.push(result.seed);
+        }
+        if !group.scenarios.contains(&result.scenario) {
+            group.scenarios.push(result.scenario.clone());
+        }
+        let reproducers = self.reproducers.entry(violation.fingerprint.clone()).or_default();
+        if reproducers.len() == REPRODUCERS_PER_FINGERPRINT {
+            return None;
+        }
+        reproducers.insert(index, None);
+        Some(violation.fingerprint.clone())
+    }
+
+    /// Adds the reproducer of a run that failed.
+    pub(crate) fn reproducer(&mut self, index: u64, fingerprint: &str, path: Option<String>) {
+        if let Some(reproducers) = self.reproducers.get_mut(fingerprint) {
+            reproducers.insert(index, path);
+        }
+    }
+
+    /// Adds a seed that ran twice, and how the two differed if they did.
+    pub(crate) fn ran_twice(&mut self, difference: Option<Difference>) {
+        self.summary.run_twice += 1;
+        self.summary.differences.extend(difference);
+    }
+
+    /// Adds workers that were replaced.
+    pub(crate) fn replaced(&mut self, count: u64) {
+        self.summary.workers_replaced += count;
+    }
+
+    /// How many failures there are.
+    pub(crate) fn failed(&self) -> u64 {
+        self.summary.failed
+    }
+
+    /// The summary of a sweep that took so long.
+    pub(crate) fn finish(mut self, wall_ns: u64, interrupted: bool) -> SweepSummary {
+        let summary = &mut self.summary;
+        (summary.wall_ns, summary.interrupted) = (wall_ns, interrupted);
+        if wall_ns > 0 {
+            summary.seeds_per_s = summary.seeds as f64 * 1e9 / wall_ns as f64;
+            summary.simulated_to_real = summary.simulated_ns as f64 / wall_ns as f64;
+        }
+        for group in &mut summary.fingerprints {
+            // They came from several workers; the order must not depend on which is faster.
+            let reproducers = self.reproducers.remove(&group.fingerprint).unwrap_or_default();
+            group.reproducers = reproducers.into_values().flatten().collect();
+        }
+        for (scenario, events) in &summary.coverage {
+            if self.runs.get(scenario).is_some_and(|runs| *runs >= RUNS_TO_SEE_EVERYTHING) {
+                let never = events.iter().filter(|(_, event)| event.total == 0);
+                summary.never_happened.extend(never.map(|(name, _)| (scenario.clone(), name.clone())));
+            }
+        }
+        self.summary
+    }
+}

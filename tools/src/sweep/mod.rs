@@ -1,0 +1,127 @@
+//! `sweep`: many seeds, in worker processes. One seed at a time each: SQLite and madsim keep state for a whole process.
+
+mod coordinator;
+mod determinism;
+mod grouping;
+mod progress;
+mod protocol;
+mod watchdog;
+mod worker;
+
+pub(crate) use worker::work;
+
+use crate::catalogue::Catalogue;
+use crate::cli::SweepArguments;
+use crate::exit::{Exit, Problem, Result};
+use crate::keep;
+use crate::measured::Stopwatch;
+use crate::report::{Human, RunEvent, Sink, SweepLines, SweepSummary, colours_are_wanted};
+use crate::shell;
+use coordinator::{Sweep, Swept};
+use seedstorm_sim::Seed;
+
+/// Invariants that only a sweep can judge: (id, what must hold).
+pub const WORKER_INVARIANTS: &[(&str, &str)] = &[
+    ("worker-died", "a run does not end the process that it runs in"),
+    ("worker-timed-out", "a run ends within the real time that a sweep gives it"),
+];
+
+/// Runs a sweep.
+///
+/// # Errors
+/// Bad input; an output that can't be written; workers that can't be started.
+pub(crate) fn sweep(catalogue: Catalogue, program: &str, arguments: &SweepArguments) -> Result<Exit> {
+    let scenarios = catalogue.select(&arguments.scenarios)?;
+    let options = arguments.draw.options()?;
+    // What can't be drawn for one seed can't for any: better said now than by a worker.
+    for scenario in &scenarios {
+        scenario.plan(Seed(arguments.seeds.first), &options).map_err(|error| Problem::usage(error.to_string()))?;
+    }
+    keep::check_folder(&arguments.artifacts.artifacts)?;
+    let runs = arguments
+        .seeds
+        .count
+        .checked_mul(scenarios.len() as u64)
+        .ok_or_else(|| Problem::usage("that many runs never end"))?;
+    let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name()).collect();
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let jobs = u64::from(arguments.jobs.unwrap_or(cores)).min(runs.max(1)) as u32;
+    let mut sink: Box<dyn Sink> = if arguments.json {
+        Box::new(SweepLines::new(std::io::stdout()))
+    } else {
+        Box::new(Human::new(std::io::stdout(), colours_are_wanted()))
+    };
+    let seeds = format!("{} from {}", arguments.seeds.count, arguments.seeds.first);
+    sink.event(&RunEvent::SweepStarted { scenarios: &names, seeds: &seeds, runs, jobs })?;
+    let interrupt = coordinator::interrupt_flag()?;
+    let stopwatch = Stopwatch::start();
+    let job = Sweep { arguments, scenarios: scenarios.clone(), options, runs, jobs };
+    let Swept { tally, interrupted } = coordinator::sweep(&job, &mut *sink, &interrupt)?;
+    let summary = tally.finish(stopwatch.elapsed_ns(), interrupted);
+    let exit = exit(&summary);
+    sink.event(&RunEvent::SweepEnded(&summary)).or_else(unless_closed)?;
+    let reproduce = reproduce(program, arguments, &summary, exit);
+    sink.event(&RunEvent::Done { reproduce: reproduce.as_deref() }).or_else(unless_closed)?;
+    Ok(exit)
+}
+
+/// A closed output has been noticed already, or comes too late to matter.
+fn unless_closed(error: std::io::Error) -> std::io::Result<()> {
+    if error.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
+}
+
+/// Nondeterminism first: it takes the meaning from everything else.
+fn exit(summary: &SweepSummary) -> Exit {
+    match summary {
+        _ if !summary.differences.is_empty() => Exit::Nondeterministic,
+        _ if summary.failed > 0 => Exit::Violated,
+        _ if summary.interrupted => Exit::Interrupted,
+        _ if summary.seeds == 0 || summary.steps == 0 || !summary.never_happened.is_empty() => Exit::Vacuous,
+        _ => Exit::Pass,
+    }
+}
+
+/// How many seeds are run before one that was not deterministic, to show it again.
+const SEEDS_BEFORE: u64 = 20;
+
+/// The command that shows the first thing that went wrong.
+fn reproduce(program: &str, arguments: &SweepArguments, summary: &SweepSummary, exit: Exit) -> Option<String> {
+    let draw = arguments.draw.words();
+    let words: Vec<String> = match exit {
+        Exit::Pass | Exit::Usage | Exit::Internal | Exit::Interrupted => return None,
+        Exit::Nondeterministic => {
+            let difference = summary.differences.first()?;
+            // It may depend on the runs before it in its process: some of them come along.
+            let first = arguments.seeds.first.max(difference.seed.saturating_sub(SEEDS_BEFORE));
+            let seeds = format!("{first}..={}", difference.seed);
+            let words = [
+                "sweep",
+                "--scenarios",
+                &difference.scenario,
+                "--seeds",
+                &seeds,
+                "--jobs",
+                "1",
+                "--determinism",
+                "100%",
+            ];
+            words.map(str::to_owned).into()
+        }
+        Exit::Violated => {
+            let group = summary.fingerprints.first()?;
+            if let Some(path) = group.reproducers.first() {
+                return Some(shell::line([program, "replay", path]));
+            }
+            let seed = group.seeds.first()?.to_string();
+            ["replay", "--scenario", group.scenarios.first()?, "--seed", &seed].map(str::to_owned).into()
+        }
+        Exit::Vacuous => {
+            let (first, end) =
+                (arguments.seeds.first, u128::from(arguments.seeds.first) + u128::from(arguments.seeds.count));
+            ["sweep", "--scenarios", &arguments.scenarios, "--seeds", &format!("{first}..{end}")]
+                .map(str::to_owned)
+                .into()
+        }
+    };
+    Some(shell::line([program].into_iter().chain(words.iter().chain(&draw).map(String::as_str))))
+}

@@ -1,0 +1,181 @@
+//! The sweep's side of one worker process: starts it, asks it, ends it when it takes too long, and says how it died.
+
+use super::protocol::{Answer, Request, receive, send};
+use anyhow::Context;
+use seedstorm_sim::invariant::Violation;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::measured::Stopwatch;
+
+/// How often a waiting sweep looks whether it still wants the answer.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How much of what a worker prints on stderr is kept.
+const LAST_WORDS_BYTES: usize = 2048;
+
+/// A worker process.
+pub(crate) struct Worker {
+    child: Child,
+    input: ChildStdin,
+    answers: Receiver<Answer>,
+    last_words: Arc<Mutex<Vec<u8>>>,
+}
+
+/// What came of a request.
+pub(crate) enum Asked {
+    /// An answer.
+    Answered(Answer),
+    /// The worker died, or was ended by the watchdog: a violation of the seed. The worker is no more.
+    Lost(Violation),
+    /// Nobody wants the answer any more. The worker is no more.
+    Abandoned,
+}
+
+impl Worker {
+    /// Starts this program again, as a worker.
+    ///
+    /// # Errors
+    /// The operating system can't.
+    pub(crate) fn start() -> anyhow::Result<Worker> {
+        let mut child = Command::new(own_program()?)
+            .arg0("seedstorm-worker")
+            .arg("worker")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A signal from the terminal is for the sweep: it decides what becomes of its workers.
+            .process_group(0)
+            .spawn()
+            .context("starting a worker process")?;
+        let input = child.stdin.take().context("a worker without a standard input")?;
+        let output = child.stdout.take().context("a worker without a standard output")?;
+        let errors = child.stderr.take().context("a worker without a standard error")?;
+        let (sender, answers) = mpsc::channel();
+        let last_words = Arc::new(Mutex::new(Vec::new()));
+        let kept = last_words.clone();
+        spawn("answers", move || {
+            let lines = BufReader::new(output).split(b'\n').map_while(Result::ok);
+            for answer in lines.filter_map(|line| receive(&String::from_utf8_lossy(&line))) {
+                if sender.send(answer).is_err() {
+                    break;
+                }
+            }
+        })?;
+        spawn("last words", move || keep_last_words(errors, &kept))?;
+        Ok(Worker { child, input, answers, last_words })
+    }
+
+    /// Asks, and waits for the answer for as long as it is wanted and no longer than `limit_ns` of real time. After anything but an answer
+    /// the worker must be replaced.
+    ///
+    /// # Errors
+    /// The operating system can't end the worker.
+    pub(crate) fn ask(
+        &mut self,
+        request: &Request,
+        limit_ns: u64,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> anyhow::Result<Asked> {
+        let stopwatch = Stopwatch::start();
+        // A worker that is dead already says so by its status.
+        let _ = send(&mut self.input, request);
+        loop {
+            let left_ns = limit_ns.saturating_sub(stopwatch.elapsed_ns());
+            match self.answers.recv_timeout(LOOK_EVERY.min(Duration::from_nanos(left_ns))) {
+                Ok(answer) => return Ok(Asked::Answered(answer)),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let status = self.end()?;
+                    return Ok(Asked::Lost(death(status, &self.last_words())));
+                }
+                Err(RecvTimeoutError::Timeout) if !is_wanted() => {
+                    self.end()?;
+                    return Ok(Asked::Abandoned);
+                }
+                Err(RecvTimeoutError::Timeout) if left_ns == 0 => {
+                    self.end()?;
+                    return Ok(Asked::Lost(timeout(limit_ns)));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Ends the worker, if it hasn't ended by itself, and gives its status.
+    fn end(&mut self) -> anyhow::Result<ExitStatus> {
+        // A worker that closed its output is about to end by itself; its own status says more than ours. A hung one gets no such time.
+        for _ in 0..20 {
+            if let Some(status) = self.child.try_wait().context("waiting for a worker")? {
+                return Ok(status);
+            }
+            if !matches!(self.answers.try_recv(), Err(mpsc::TryRecvError::Disconnected)) {
+                break;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        self.child.kill().context("ending a worker")?;
+        self.child.wait().context("waiting for a worker")
+    }
+
+    fn last_words(&self) -> String {
+        let bytes = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        // One line, and without what madsim says of its own task.
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("context: node="));
+        lines.collect::<Vec<_>>().join(" / ")
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Whatever it does, nobody wants it any more; it may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// On Linux the program that runs now, even if a newer one has been built in its place meanwhile.
+fn own_program() -> anyhow::Result<PathBuf> {
+    let own = PathBuf::from("/proc/self/exe");
+    if own.exists() { Ok(own) } else { std::env::current_exe().context("finding this program") }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).context("starting a thread")?;
+    Ok(())
+}
+
+fn keep_last_words(mut errors: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(read @ 1..) = errors.read(&mut buffer) {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend_from_slice(&buffer[..read]);
+        let excess = kept.len().saturating_sub(LAST_WORDS_BYTES);
+        kept.drain(..excess);
+    }
+}
+
+fn death(status: ExitStatus, last_words: &str) -> Violation {
+    let loss = match status.signal() {
+        Some(6) => "aborted",
+        Some(9) => "killed",
+        Some(4 | 7 | 8 | 11) => "crashed",
+        Some(_) => "ended-by-signal",
+        None => "exited",
+    };
+    let words = if last_words.is_empty() { String::new() } else { format!("; its last words: {last_words}") };
+    Violation::new("worker-died", format!("the worker process ended: {status}{words}")).object("process").loss(loss)
+}
+
+fn timeout(limit_ns: u64) -> Violation {
+    let limit = crate::duration::words(limit_ns);
+    let message = format!(
+        "no result after {limit} of real time: code that makes no system call, or a run that needs a longer --seed-timeout"
+    );
+    Violation::new("worker-timed-out", message).object("process").loss("hung")
+}

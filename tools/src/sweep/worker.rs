@@ -1,0 +1,76 @@
+//! A worker process: runs seeds that arrive on its standard input, one at a time. Who gets which seed is the coordinator's business.
+
+use super::protocol::{Also, Answer, Request, receive, send};
+use crate::catalogue::Catalogue;
+use crate::exit::{Exit, Problem, Result};
+use crate::measured;
+use crate::report::RunResult;
+use crate::reproducer::Reproducer;
+use crate::traced::Tracing;
+use seedstorm_sim::{Seed, Settings};
+use std::io::{BufRead, Write};
+use std::sync::mpsc;
+
+/// Answers requests until the standard input ends.
+///
+/// # Errors
+/// The sweep is gone.
+pub(crate) fn work(catalogue: Catalogue, output: &mut impl Write) -> Result<Exit> {
+    let (sender, requests) = mpsc::channel();
+    std::thread::Builder::new()
+        .name("requests".into())
+        .spawn(move || read_requests(&sender))
+        .map_err(anyhow::Error::new)?;
+    for request in requests {
+        let answer = answer(catalogue, &request);
+        let retires = matches!(answer, Answer::Ended { retires: true, .. });
+        send(output, &answer)?;
+        if retires {
+            break;
+        }
+    }
+    Ok(Exit::Pass)
+}
+
+/// Reads on while a run goes on. When the sweep is gone, this process ends at once, whatever its run is doing.
+fn read_requests(sender: &mpsc::Sender<Request>) {
+    let lines = std::io::stdin().lock().lines().map_while(std::io::Result::ok);
+    for request in lines.map_while(|line| receive(&line)) {
+        if sender.send(request).is_err() {
+            break;
+        }
+    }
+    std::process::exit(0);
+}
+
+fn answer(catalogue: Catalogue, request: &Request) -> Answer {
+    match try_answer(catalogue, request) {
+        Ok(result) => Answer::Ended { result: Box::new(result), retires: seedstorm_sim::blocking::must_retire() },
+        Err(Problem::Usage(why)) => Answer::Refused(why),
+        Err(Problem::Internal(error)) => Answer::Failed(format!("{error:#}")),
+        Err(Problem::OutputClosed) => Answer::Failed("an output was closed".to_owned()),
+    }
+}
+
+fn try_answer(catalogue: Catalogue, request: &Request) -> Result<RunResult> {
+    let scenario = catalogue.named(&request.scenario)?;
+    let plan =
+        scenario.plan(Seed(request.seed), &request.options).map_err(|error| Problem::usage(error.to_string()))?;
+    let tracing = match &request.also {
+        Also::Trace(path) => Some(Tracing::create(path)?),
+        Also::Nothing | Also::Reproducer(_) => None,
+    };
+    let settings = Settings { listener: tracing.as_ref().map(Tracing::listener), ..Settings::default() };
+    let measured = measured::run(scenario, &plan, settings)?;
+    if let Some(tracing) = tracing {
+        tracing.finish(measured.outcome.trace_hash)?;
+    }
+    let mut result = RunResult::new(scenario, &plan, &measured.outcome, measured.wall_ns);
+    if let Also::Reproducer(folder) = &request.also
+        && !result.passed()
+    {
+        let path = Reproducer::new(&plan, &result, Some(measured.outcome.decisions)).write(folder)?;
+        result.reproducer = Some(path.display().to_string());
+    }
+    Ok(result)
+}

@@ -1,0 +1,60 @@
+//! Trace files on the real file system, and where two of them part. Their format is `sim`'s.
+
+use crate::exit::Result;
+use crate::keep;
+use anyhow::Context;
+use seedstorm_sim::kernel::View;
+use seedstorm_sim::trace::file::{Reader, Writer};
+use seedstorm_sim::trace::{Event, TraceHash, drift};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// A trace that a run writes.
+pub(crate) struct Tracing {
+    writer: Writer<File>,
+    path: PathBuf,
+}
+
+/// What a run tells its events to.
+pub(crate) type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>;
+
+impl Tracing {
+    /// Creates the file, before the run.
+    ///
+    /// # Errors
+    /// It can't be created.
+    pub(crate) fn create(path: &Path) -> Result<Tracing> {
+        Ok(Tracing { writer: Writer::new(keep::create(path)?), path: path.to_owned() })
+    }
+
+    /// The listener for the run's settings.
+    pub(crate) fn listener(&self) -> Listener {
+        self.writer.listener()
+    }
+
+    /// Ends the file, after the run.
+    ///
+    /// # Errors
+    /// Something could not be written.
+    pub(crate) fn finish(self, trace_hash: TraceHash) -> anyhow::Result<()> {
+        self.writer.finish(trace_hash).with_context(|| format!("writing the trace {}", self.path.display()))?;
+        Ok(())
+    }
+}
+
+/// The first step at which two traces differ, and what differs there; `None` if they are equal.
+///
+/// # Errors
+/// A file that can't be read or is no whole trace.
+pub(crate) fn first_difference(first: &Path, second: &Path) -> anyhow::Result<Option<(u64, String)>> {
+    let (mut first_trace, mut second_trace) = (open(first)?, open(second)?);
+    let found = drift::first_difference(&mut first_trace, &mut second_trace);
+    let found = found.with_context(|| format!("comparing {} with {}", first.display(), second.display()))?;
+    Ok(found.map(|difference| (difference.step(), difference.in_words(&first_trace.head().processes).to_string())))
+}
+
+fn open(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    Reader::new(BufReader::new(file)).with_context(|| path.display().to_string())
+}
