@@ -3,7 +3,7 @@
 use super::{Invariant, Violation};
 use crate::kernel::View;
 use crate::sys::claim::FencedWrite;
-use crate::trace::{Event, Interest};
+use crate::trace::{Body, Event, Interest};
 use std::collections::BTreeMap;
 
 /// In each resource's own order of writes, fencing tokens never fall (Kleppmann 2016, "How to do distributed locking").
@@ -22,10 +22,14 @@ impl Invariant for LeaseFencing {
     }
 
     fn interest(&self) -> Interest {
-        Interest::CLAIMS
+        Interest::CLAIMS.and(Interest::LIVES)
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        if let Body::MachineCrashed = event.body {
+            // Nobody is left who could write with an old token, and a write that was not durable may give its place to another.
+            self.writes.clear();
+        }
         let Some(FencedWrite { resource, token, sequence }) = event.claim() else { return Ok(()) };
         let role = event.process.map_or("-", |process| view.process(process).role);
         let writes = self.writes.entry(resource.clone()).or_default();
