@@ -29,6 +29,8 @@ impl Invariant for LeaseFencing {
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         if let Body::MachineCrashed = event.body {
+            // Nobody is left who could write with an old token, and a write that was not durable may give its place to another.
+            self.writes.clear();
             self.entries.clear();
         }
         let role = event.process.map_or("-", |process| view.process(process).role);
