@@ -248,6 +248,7 @@ unsafe extern "C" fn x_check_reserved(file: *mut ffi::sqlite3_file, out: *mut c_
 }
 
 unsafe extern "C" fn x_control(_file: *mut ffi::sqlite3_file, _operation: c_int, _argument: *mut c_void) -> c_int {
+    suspend();
     ffi::SQLITE_NOTFOUND
 }
 
