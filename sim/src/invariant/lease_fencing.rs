@@ -30,11 +30,14 @@ impl Invariant for LeaseFencing {
         let role = event.process.map_or("-", |process| view.process(process).role);
         let writes = self.writes.entry(resource.clone()).or_default();
         let before = writes.range(..sequence).next_back().filter(|(_, before)| **before > token);
+        // One place given twice: whichever came second didn't look at the first.
+        let same = writes.get(&sequence).filter(|other| **other != token).map(|other| (*other).max(token));
         let after = writes.range(sequence + 1..).next().filter(|(_, after)| **after < token);
-        let wrong = match (before, after) {
-            (Some((at, newer)), _) => Some((*at, *newer, sequence, token)),
-            (None, Some((at, older))) => Some((sequence, token, *at, *older)),
-            (None, None) => None,
+        let wrong = match (before, after, same) {
+            (Some((at, newer)), ..) => Some((*at, *newer, sequence, token)),
+            (None, Some((at, older)), _) => Some((sequence, token, *at, *older)),
+            (None, None, Some(newer)) => Some((sequence, newer, sequence, token.min(writes[&sequence]))),
+            (None, None, None) => None,
         };
         writes.insert(sequence, token);
         if writes.len() > KEPT_MAX {
