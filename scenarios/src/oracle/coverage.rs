@@ -40,10 +40,10 @@ impl Invariant for Coverage {
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         match event.body {
-            Body::Call { kind: CallKind::WriteAt, object, arguments: [0, WAL_HEADER_BYTES], result: Ok(_), .. } => {
-                if !self.headed.insert(object) {
-                    view.cover("wal_reset");
-                }
+            Body::Call { kind: CallKind::WriteAt, object, arguments: [0, WAL_HEADER_BYTES], result: Ok(_), .. }
+                if !self.headed.insert(object) =>
+            {
+                view.cover("wal_reset");
             }
             Body::Call { kind: CallKind::SharedLock, object, arguments: [range, flags], result: Ok(_), .. } => {
                 if let Some(process) = event.process {
@@ -97,11 +97,11 @@ impl Coverage {
     fn locked(&mut self, database: u64, process: ProcessId, range: u64, flags: u64, view: &View<'_>) {
         let slots = self.slots.entry(database).or_default();
         let first = (range >> 8) as usize;
-        for slot in first..(first + (range & 0xFF) as usize).min(SLOTS) {
+        for holders in slots.iter_mut().skip(first).take((range & 0xFF) as usize) {
             if flags & UNLOCK == 0 {
-                slots[slot].insert(process);
+                holders.insert(process);
             } else {
-                slots[slot].remove(&process);
+                holders.remove(&process);
             }
         }
         let another = |slot: usize| slots[slot].iter().any(|holder| *holder != process);

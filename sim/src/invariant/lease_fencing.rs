@@ -38,7 +38,8 @@ impl Invariant for LeaseFencing {
             return self.enter(resource, token, sequence, role);
         }
         let Some(FencedWrite { resource, token, sequence }) = event.claim() else { return Ok(()) };
-        let entered = self.entries.get(&resource).and_then(|entries| entries.range(..sequence).map(|(_, token)| *token).max());
+        let entered =
+            self.entries.get(&resource).and_then(|entries| entries.range(..sequence).map(|(_, token)| *token).max());
         if let Some(newer) = entered.filter(|newer| *newer > token) {
             return Err(self.stale(&resource, sequence, token, newer, role));
         }
@@ -67,12 +68,16 @@ impl Invariant for LeaseFencing {
 
 impl LeaseFencing {
     fn stale(&self, resource: &str, sequence: u64, token: u64, newer: u64, role: &'static str) -> Violation {
-        let message = format!("`{resource}` took write {sequence} with token {token} after token {newer} had been let in");
+        let message =
+            format!("`{resource}` took write {sequence} with token {token} after token {newer} had been let in");
         Violation::new(self.id(), message).object("lease").role(role).loss("stale-write")
     }
 
     fn enter(&mut self, resource: String, token: u64, sequence: u64, role: &'static str) -> Result<(), Violation> {
-        let later = self.writes.get(&resource).and_then(|writes| writes.range(sequence + 1..).find(|(_, older)| **older < token));
+        let later = self
+            .writes
+            .get(&resource)
+            .and_then(|writes| writes.range(sequence + 1..).find(|(_, older)| **older < token));
         if let Some((at, older)) = later {
             return Err(self.stale(&resource, *at, *older, token, role));
         }
