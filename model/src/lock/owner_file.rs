@@ -184,8 +184,15 @@ impl Way for OwnerFile {
     fn release<'a>(&'a self, sys: &'a Sys, lock: &'a LockName, _grant: Grant) -> Attempting<'a, ()> {
         // Nobody else may remove a living owner's record, so what stands at the name is ours.
         Box::pin(async move {
-            let removed = sys.unlink(&self.path(lock)).await;
-            removed.map_err(|source| LockError::System { lock: lock.clone(), step: "unlink", source })
+            match sys.unlink(&self.path(lock)).await {
+                Ok(()) => Ok(()),
+                Err(Errno::NoEntry) => {
+                    // Somebody broke that rule. There is nothing left to give back.
+                    tracing::error!(%lock, "the owner record was taken away while its owner lived");
+                    Ok(())
+                }
+                Err(source) => Err(LockError::System { lock: lock.clone(), step: "unlink", source }),
+            }
         })
     }
 }

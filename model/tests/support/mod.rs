@@ -137,3 +137,61 @@ impl Diary {
         assert!(notes.iter().any(|note| note.starts_with(what)), "nobody noted `{what}`: {notes:#?}");
     }
 }
+
+/// Board reads see both keys at one version: every write in these tests changes both.
+pub(crate) struct Snapshots;
+
+impl Invariant for Snapshots {
+    fn id(&self) -> &'static str {
+        "snapshots"
+    }
+
+    fn observe(&mut self, event: &Event<'_>, _view: &View<'_>) -> Result<(), Violation> {
+        match event.claim() {
+            Some(SnapshotRead { reads, .. }) if reads.windows(2).any(|pair| pair[0].version != pair[1].version) => {
+                Err(Violation::new(self.id(), format!("{reads:?}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// No two saves make the same revision of a document, and the last one that was acknowledged is there at the end.
+pub(crate) struct Revisions {
+    saved: BTreeMap<String, u64>,
+    diary: Diary,
+}
+
+impl Revisions {
+    pub(crate) fn new(diary: Diary) -> Revisions {
+        Revisions { saved: BTreeMap::new(), diary }
+    }
+}
+
+impl Invariant for Revisions {
+    fn id(&self) -> &'static str {
+        "revisions"
+    }
+
+    fn observe(&mut self, event: &Event<'_>, _view: &View<'_>) -> Result<(), Violation> {
+        let Some(DocumentSaved { path, revision }) = event.claim() else { return Ok(()) };
+        let note = format!("{path} {revision}");
+        if self.diary.notes().contains(&note) {
+            return Err(Violation::new(self.id(), format!("revision {revision} was made twice")));
+        }
+        self.diary.note(note);
+        let highest = self.saved.entry(path).or_default();
+        *highest = revision.max(*highest);
+        Ok(())
+    }
+
+    fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
+        for (path, saved) in &self.saved {
+            let found = view.disk().visible_read(path).and_then(|bytes| revision_of(&bytes));
+            if found.is_none_or(|found| found < *saved) {
+                return Err(Violation::new(self.id(), format!("revision {saved} was acknowledged, and the disk has {found:?}")));
+            }
+        }
+        Ok(())
+    }
+}

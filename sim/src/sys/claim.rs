@@ -74,7 +74,7 @@ impl Claim for LockTimedOut {
     const KIND: &'static str = "lock-timed-out";
 }
 
-/// A resource behind a lease has accepted a write. Claims come after their effects and may overtake each other; the sequence tells the true order.
+/// A resource behind a lease has accepted a write, or let a holder in who will write. Claims come after their effects and may overtake each other; the sequence tells the true order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FencedWrite {
     /// The resource's name.
@@ -87,21 +87,6 @@ pub struct FencedWrite {
 
 impl Claim for FencedWrite {
     const KIND: &'static str = "fenced-write";
-}
-
-/// A resource behind a lease has let a holder in: from here on it takes no write with a lower token.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FencedEntry {
-    /// The resource's name.
-    pub resource: String,
-    /// The holder's fencing token.
-    pub token: u64,
-    /// The number of the last write before, as [`FencedWrite::sequence`].
-    pub sequence: u64,
-}
-
-impl Claim for FencedEntry {
-    const KIND: &'static str = "fenced-entry";
 }
 
 /// Something that must happen sometimes has happened in the program.
