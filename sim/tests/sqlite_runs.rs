@@ -65,3 +65,28 @@ fn a_run_repeats_bit_for_bit_whatever_ran_before_it() {
     assert_eq!(first.trace_hash, twentieth.trace_hash);
     assert_eq!(first.decisions, twentieth.decisions);
 }
+
+#[test]
+fn runs_on_two_threads_take_turns() {
+    let alone: Vec<_> = (20..24).map(|seed| pass(&plan(seed), contention).trace_hash).collect();
+    let together = std::thread::scope(|scope| {
+        let halves = [20..22, 22..24].map(|seeds| {
+            scope.spawn(move || seeds.map(|seed| pass(&plan(seed), contention).trace_hash).collect::<Vec<_>>())
+        });
+        halves.map(|half| half.join().expect("it passes")).concat()
+    });
+    assert_eq!(together, alone);
+}
+
+#[test]
+fn another_vfs_that_was_made_the_default_meanwhile_is_replaced() {
+    let alone = pass(&plan(30), contention).trace_hash;
+    // The real file system's, as a tool of the same OS process would use it: in memory, so that nothing is left behind.
+    let real = rusqlite::Connection::open_with_flags_and_vfs(
+        "file:outside?mode=memory",
+        rusqlite::OpenFlags::default(),
+        c"unix",
+    );
+    real.expect("it opens").execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES(random())").expect("it draws");
+    assert_eq!(pass(&plan(30), contention).trace_hash, alone);
+}

@@ -65,6 +65,20 @@ fn another_seed_or_option_has_another_hash() {
 
 #[test]
 fn a_program_that_prints_does_not_disturb_a_sweep() {
-    let (lines, _, said) = program().sweep("--scenarios chatty --seeds 0..20 --jobs 2 --determinism 20%");
+    let (lines, _, said) =
+        program().sweep("--scenarios chatty --seeds 0..20 --jobs 2 --determinism 20% --seed-timeout 20s");
     assert_eq!((lines.len(), said.code), (20, Some(0)), "{said:?}");
+}
+
+#[test]
+fn the_storm_has_one_hash_too() {
+    let program = program();
+    let (lines, summary, _) = program.sweep("--scenarios concurrency-storm --seeds 0..24 --jobs 1 --determinism 10%");
+    assert_eq!(summary["differences"].as_array().map(Vec::len), Some(0), "{summary}");
+    // The last seed that passes: whatever runs before it in its process has run by then.
+    let line = lines.iter().rfind(|line| line["verdict"] == "pass").expect("one that passes");
+    let words = format!("run --scenarios concurrency-storm --seed {}", line["seed"]);
+    for more in ["", "--without-invariants", "--log trace", "--trace trace"] {
+        assert_eq!(hash(&program.run(&format!("{words} {more}"))), hash(line), "{words} {more}");
+    }
 }

@@ -6,7 +6,7 @@ use crate::claims::{DocumentLoaded, DocumentSaved, OperationKey};
 use crate::file::{Document, Fence, FileError, Loaded, load, quarantine, replace, seal};
 use crate::lock::{Backoff, Held, LockError, LockName};
 use seedstorm_sim::Sys;
-use seedstorm_sim::sys::claim::{FencedWrite, Happened};
+use seedstorm_sim::sys::claim::{FencedEntry, FencedWrite, Happened};
 
 /// A history that is longer is worth a compaction.
 const HISTORY_MAX: usize = 8;
@@ -34,7 +34,13 @@ enum Saved {
 
 impl Agent {
     /// Changes a document, as an operation.
-    pub(super) async fn save_document(&mut self, sys: &Sys, key: OperationKey, name: &str, bytes: usize) -> Result<Done, AgentError> {
+    pub(super) async fn save_document(
+        &mut self,
+        sys: &Sys,
+        key: OperationKey,
+        name: &str,
+        bytes: usize,
+    ) -> Result<Done, AgentError> {
         if self.long_documents.remove(name) {
             self.compact_document(sys, name).await?;
         }
@@ -104,7 +110,8 @@ impl Agent {
             if error.is_disk_full() {
                 sys.claim(&Happened { what: "disk_full_handled".into() }).await;
             }
-            let is_hopeless = matches!(error, FileError::Fenced { .. } | FileError::FenceBusy { .. } | FileError::Value { .. });
+            let is_hopeless =
+                matches!(error, FileError::Fenced { .. } | FileError::FenceBusy { .. } | FileError::Value { .. });
             if is_hopeless || attempt >= SAVE_ATTEMPTS || sys.is_terminating() {
                 return if is_unknown { Saved::Unknown } else { Saved::Refused(why(&error)) };
             }
@@ -114,7 +121,13 @@ impl Agent {
         Saved::Unknown
     }
 
-    async fn change_once(&mut self, sys: &Sys, name: &str, held: &Held, change: &Change<'_>) -> Result<Option<u64>, FileError> {
+    async fn change_once(
+        &mut self,
+        sys: &Sys,
+        name: &str,
+        held: &Held,
+        change: &Change<'_>,
+    ) -> Result<Option<u64>, FileError> {
         let path = self.document_path(name);
         let beside = format!("{}/{}", self.config.locks(), LockName::document(name));
         let fence = Fence::new(&path, &beside, self.config.lock_timeout_ns, self.config.mutant);
@@ -122,6 +135,9 @@ impl Agent {
             fence.enter(sys, token).await?;
         }
         let mut document = load_or_begin(sys, &path).await?;
+        if let Some(token) = held.token() {
+            sys.claim(&FencedEntry { resource: name.to_owned(), token, sequence: document.sequence }).await;
+        }
         let made = match change {
             Change::Compact if document.history.len() <= HISTORY_MAX => return Ok(None),
             Change::Compact => {

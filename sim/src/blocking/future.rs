@@ -30,8 +30,8 @@ type Work<T> = Box<dyn FnOnce(&Os) -> T>;
 ///
 /// Dropping it cuts the code off: its announced call never happened, and every further one fails with [`crate::Errno::Dead`] and has no
 /// effect, until the code has returned. That is so after the death of the process, and also when a living program drops it, as a
-/// `select` does: then locks that the code held stay with the process until it closes the files. A panic of code that is cut off
-/// is swallowed, and counted as `panics_after_death`.
+/// `select` does: then files that the code closes are closed, and SQLite's locks that it releases are released, within the running step. A panic
+/// of code that is cut off is swallowed, and counted as `panics_after_death`.
 ///
 /// Code that goes on calling for ever is left behind on its stack: see [`must_retire`].
 pub struct Blocking<T> {
@@ -101,7 +101,7 @@ impl<T: 'static> Blocking<T> {
             unreachable!("blocking code is started before it is resumed")
         };
         let current = Current::enter(&self.os);
-        crate::sqlite::enters(self.os.key);
+        crate::sqlite::forget_seed();
         let result = coroutine.resume(());
         drop(current);
         match result {

@@ -2,8 +2,8 @@
 
 use super::{Invariant, Violation};
 use crate::kernel::View;
-use crate::sys::claim::FencedWrite;
-use crate::trace::{Event, Interest};
+use crate::sys::claim::{FencedEntry, FencedWrite};
+use crate::trace::{Body, Event, Interest};
 use std::collections::BTreeMap;
 
 /// In each resource's own order of writes, fencing tokens never fall (Kleppmann 2016, "How to do distributed locking").
@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub struct LeaseFencing {
     /// By resource and sequence: the token.
     writes: BTreeMap<String, BTreeMap<u64, u64>>,
+    /// By resource and the sequence of the last write before: the highest token let in. Volatile: who was let in before a crash is not there any more.
+    entries: BTreeMap<String, BTreeMap<u64, u64>>,
 }
 
 /// Writes kept for each resource: a claim may come late, but not by more writes than there can be writers between effect and claim.
@@ -22,19 +24,35 @@ impl Invariant for LeaseFencing {
     }
 
     fn interest(&self) -> Interest {
-        Interest::CLAIMS
+        Interest::CLAIMS.and(Interest::LIVES)
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        let Some(FencedWrite { resource, token, sequence }) = event.claim() else { return Ok(()) };
+        if let Body::MachineCrashed = event.body {
+            // Nobody is left who could write with an old token, and a write that was not durable may give its place to another.
+            self.writes.clear();
+            self.entries.clear();
+        }
         let role = event.process.map_or("-", |process| view.process(process).role);
+        if let Some(FencedEntry { resource, token, sequence }) = event.claim() {
+            return self.enter(resource, token, sequence, role);
+        }
+        let Some(FencedWrite { resource, token, sequence }) = event.claim() else { return Ok(()) };
+        let entered =
+            self.entries.get(&resource).and_then(|entries| entries.range(..sequence).map(|(_, token)| *token).max());
+        if let Some(newer) = entered.filter(|newer| *newer > token) {
+            return Err(self.stale(&resource, sequence, token, newer, role));
+        }
         let writes = self.writes.entry(resource.clone()).or_default();
         let before = writes.range(..sequence).next_back().filter(|(_, before)| **before > token);
+        // One place given twice: whichever came second didn't look at the first.
+        let same = writes.get(&sequence).filter(|other| **other != token).map(|other| (*other).max(token));
         let after = writes.range(sequence + 1..).next().filter(|(_, after)| **after < token);
-        let wrong = match (before, after) {
-            (Some((at, newer)), _) => Some((*at, *newer, sequence, token)),
-            (None, Some((at, older))) => Some((sequence, token, *at, *older)),
-            (None, None) => None,
+        let wrong = match (before, after, same) {
+            (Some((at, newer)), ..) => Some((*at, *newer, sequence, token)),
+            (None, Some((at, older)), _) => Some((sequence, token, *at, *older)),
+            (None, None, Some(newer)) => Some((sequence, newer, sequence, token.min(writes[&sequence]))),
+            (None, None, None) => None,
         };
         writes.insert(sequence, token);
         if writes.len() > KEPT_MAX {
@@ -45,5 +63,30 @@ impl Invariant for LeaseFencing {
             "`{resource}` took write {second} with token {older} after write {first} with token {newer}: a lease that had passed to another"
         );
         Err(Violation::new(self.id(), message).object("lease").role(role).loss("stale-write"))
+    }
+}
+
+impl LeaseFencing {
+    fn stale(&self, resource: &str, sequence: u64, token: u64, newer: u64, role: &'static str) -> Violation {
+        let message =
+            format!("`{resource}` took write {sequence} with token {token} after token {newer} had been let in");
+        Violation::new(self.id(), message).object("lease").role(role).loss("stale-write")
+    }
+
+    fn enter(&mut self, resource: String, token: u64, sequence: u64, role: &'static str) -> Result<(), Violation> {
+        let later = self
+            .writes
+            .get(&resource)
+            .and_then(|writes| writes.range(sequence + 1..).find(|(_, older)| **older < token));
+        if let Some((at, older)) = later {
+            return Err(self.stale(&resource, *at, *older, token, role));
+        }
+        let entries = self.entries.entry(resource).or_default();
+        let highest = entries.entry(sequence).or_default();
+        *highest = token.max(*highest);
+        if entries.len() > KEPT_MAX {
+            entries.pop_first();
+        }
+        Ok(())
     }
 }

@@ -130,8 +130,8 @@ impl Call for WriteFile<'_> {
     #[inline]
     fn effect(&mut self, core: &mut Core, caller: Caller, injected: Option<Injected>) -> Effect<usize> {
         let effect = self.write.effect(core, caller, injected);
-        if let (Effect::Done(Ok(written)), Some(place), Some(offset)) = (&effect, self.wal_of, self.write.offset) {
-            core.sqlite.at(place).wal.wrote(self.write.inode, offset, self.write.bytes, *written);
+        if let (Effect::Done(Ok(_)), Some(place), Some(offset)) = (&effect, self.wal_of, self.write.offset) {
+            core.sqlite.at(place).wal.wrote(self.write.inode, offset);
         }
         effect
     }

@@ -18,8 +18,25 @@ pub struct CommitDurability {
     pub is_durable: bool,
 }
 
-/// A frame's header: the size of the database follows the page number, and is not zero in the last frame of a transaction.
-const FRAME_HEADER_BYTES: usize = 24;
+/// What the wal-index says of the WAL (sqlite.org/walformat.html, "WAL-Index Header"): it changes when a transaction becomes visible to others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct WalHeader {
+    /// The last frame of the last committed transaction; 0 for none.
+    pub(super) frame_last: u32,
+    pub(super) page_bytes: u32,
+    /// Another one each time the WAL starts over.
+    pub(super) salt: u64,
+}
+
+/// The headers of the WAL file and of a frame.
+const FILE_HEADER_BYTES: u64 = 32;
+const FRAME_HEADER_BYTES: u64 = 24;
+
+impl WalHeader {
+    fn end(&self) -> u64 {
+        FILE_HEADER_BYTES + u64::from(self.frame_last) * (FRAME_HEADER_BYTES + u64::from(self.page_bytes))
+    }
+}
 
 /// What a process has written to a WAL under the write lock.
 #[derive(Default)]
@@ -27,42 +44,35 @@ pub(super) struct WalProgress {
     /// 0, which no file has, until something is written.
     wal: u64,
     start: u64,
-    end: u64,
-    has_commit_frame: bool,
+    before: WalHeader,
     is_writing: bool,
 }
 
 impl WalProgress {
     /// The write lock was taken.
-    pub(super) fn begin(&mut self) {
-        *self = WalProgress { start: u64::MAX, is_writing: true, ..WalProgress::default() };
+    pub(super) fn begin(&mut self, before: WalHeader) {
+        *self = WalProgress { wal: 0, start: u64::MAX, before, is_writing: true };
     }
 
-    /// Of these bytes, so many were written to the WAL. The rest of a short write comes in a call of its own.
+    /// Bytes were written to the WAL.
     #[inline]
-    pub(super) fn wrote(&mut self, wal: InodeId, offset: u64, bytes: &[u8], written: usize) {
-        if !self.is_writing {
-            return;
-        }
-        self.wal = wal.0;
-        self.start = self.start.min(offset);
-        self.end = self.end.max(offset + written as u64);
-        if bytes.len() == FRAME_HEADER_BYTES && bytes[4..8] != [0; 4] {
-            self.has_commit_frame = true;
+    pub(super) fn wrote(&mut self, wal: InodeId, offset: u64) {
+        if self.is_writing {
+            self.wal = wal.0;
+            self.start = self.start.min(offset);
         }
     }
 
-    /// The write lock is released: what was committed under it, if anything was. A transaction that was rolled back left no commit frame.
-    pub(super) fn end(&mut self, disk: &Disk) -> Option<CommitDurability> {
-        let WalProgress { wal, start, end, has_commit_frame, .. } = std::mem::take(self);
+    /// The write lock is released: what was committed under it, if anything was. A transaction that was rolled back, or failed, has left
+    /// the wal-index as it was, or has made it say that the WAL is empty.
+    pub(super) fn end(&mut self, now: WalHeader, disk: &Disk) -> Option<CommitDurability> {
+        let WalProgress { wal, start, before, .. } = std::mem::take(self);
         let wal = InodeId(wal);
-        let is_durable = || disk.is_range_durable(wal, start, end - start) && disk.has_durable_name(wal);
-        has_commit_frame.then(|| CommitDurability {
-            number: 0,
-            wal,
-            offset: start,
-            len_bytes: end - start,
-            is_durable: is_durable(),
-        })
+        if wal.0 == 0 || now.frame_last == 0 || now == before || now.end() <= start {
+            return None;
+        }
+        let (offset, len_bytes) = (start, now.end() - start);
+        let is_durable = disk.is_range_durable(wal, offset, len_bytes) && disk.has_durable_name(wal);
+        Some(CommitDurability { number: 0, wal, offset, len_bytes, is_durable })
     }
 }

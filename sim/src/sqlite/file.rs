@@ -103,14 +103,16 @@ pub(super) fn perform<C: Call + Offline>(key: u64, call: C) -> Result<C::Value, 
     })
 }
 
-/// As [`perform`], for a call that gives something back: code that is cut off in a living process may do that.
+/// As [`perform`], for a call that gives something back: in code that a living process has cut off it takes effect, so that what SQLite
+/// believes of its locks stays true.
+#[inline]
 pub(super) fn perform_release<C: Call + Offline>(key: u64, mut call: C) -> Result<C::Value, Errno> {
     Current::with(|os| match os {
-        Some(os) if os.key == key && os.is_cut_off() => {
-            os.called_after_death();
-            os.sys.kernel.take_effect_at_once(&os.sys.identity, &mut call)
-        }
-        _ => perform(key, call),
+        Some(os) if os.key == key => match os.call(&mut call) {
+            Err(Errno::Dead) => os.sys.kernel.take_effect_at_once(&os.sys.identity, &mut call),
+            done => done,
+        },
+        _ => perform_elsewhere(key, call),
     })
 }
 

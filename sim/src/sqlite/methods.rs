@@ -7,7 +7,7 @@ use super::calls::{
 use super::code;
 use super::file::{Role, SimulatedFile, perform, perform_release};
 use super::open::CloseFile;
-use super::shared_lock::Slots;
+use super::shared_lock::{Slots, UNLOCK};
 use super::shared_memory::REGION_BYTES;
 use super::vfs;
 use crate::errno::Errno;
@@ -312,7 +312,10 @@ unsafe extern "C" fn shm_lock(file: *mut sqlite3_file, first: c_int, count: c_in
     // SAFETY: SQLite passes a file that is open.
     let this = unsafe { simulated(file) };
     let slots = Slots { first: first as u8, count: count as u8, flags: flags as u8 };
-    code::of_lock(perform(this.key, Vfs(LockShared { file: &mut this.handle, slots })), ffi::SQLITE_IOERR_SHMLOCK)
+    let releases = slots.flags & UNLOCK != 0;
+    let call = Vfs(LockShared { file: &mut this.handle, slots });
+    let changed = if releases { perform_release(this.key, call) } else { perform(this.key, call) };
+    code::of_lock(changed, ffi::SQLITE_IOERR_SHMLOCK)
 }
 
 unsafe extern "C" fn shm_barrier(file: *mut sqlite3_file) {
@@ -328,7 +331,7 @@ unsafe extern "C" fn shm_unmap(file: *mut sqlite3_file, deletes: c_int) -> c_int
     let this = unsafe { simulated(file) };
     // SAFETY: SQLite keeps the name as long as the file is open.
     let path = unsafe { text(this.name) };
-    let unmapped = perform(this.key, Vfs(UnmapShared { file: &mut this.handle, path, deletes: deletes != 0 }));
+    let unmapped = perform_release(this.key, Vfs(UnmapShared { file: &mut this.handle, path, deletes: deletes != 0 }));
     code::of(unmapped, ffi::SQLITE_IOERR_SHMMAP)
 }
 

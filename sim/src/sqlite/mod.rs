@@ -45,6 +45,8 @@ mod random;
 mod shared_lock;
 mod shared_memory;
 mod state;
+#[cfg(test)]
+mod tests;
 mod version;
 mod vfs;
 
@@ -54,7 +56,7 @@ pub use shared_lock::WalLocks;
 pub use version::{compile_options, source_id};
 
 pub(crate) use file::{program_key, serve};
-pub(crate) use random::{enters, forget_seed};
+pub(crate) use random::forget_seed;
 pub(crate) use state::State;
 
 /// Resets SQLite's process-wide state, so that a run doesn't depend on the runs before it.

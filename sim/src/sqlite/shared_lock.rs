@@ -16,7 +16,7 @@ pub(super) const SLOTS: u8 = 8;
 const WRITE: u8 = 0;
 
 /// SQLITE_SHM_UNLOCK and its kin: sqlite.org/c3ref/c_shm_exclusive.html.
-const UNLOCK: u8 = 1;
+pub(super) const UNLOCK: u8 = 1;
 const SHARED: u8 = 4;
 
 /// Which slots, and what to do with them.
@@ -96,7 +96,7 @@ fn exclude(
     place: u32,
     slots: Slots,
 ) -> Result<(), Errno> {
-    let attachment = state.at(place);
+    let (attachment, memory) = state.at_with_memory(place);
     let Some(mapping) = &mut attachment.mapping else { return Err(Errno::Invalid) };
     if mapping.slots[slots.range()].iter().any(|&holders| holders != 0) {
         return Err(Errno::WouldBlock);
@@ -106,7 +106,7 @@ fn exclude(
     mapping.slots[slots.range()].fill(-1);
     file.slots_exclusive |= slots.mask();
     if slots.first == WRITE {
-        attachment.wal.begin();
+        attachment.wal.begin(memory.header(mapping.node));
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ fn unlock(
     if (file.slots_shared | file.slots_exclusive) & mask == 0 {
         return Ok(());
     }
-    let attachment = state.at(place);
+    let (attachment, memory) = state.at_with_memory(place);
     let Some(mapping) = &mut attachment.mapping else { return Err(Errno::Invalid) };
     let holders = &mut mapping.slots[usize::from(slots.first)];
     if slots.flags & SHARED != 0 && *holders > 1 {
@@ -138,7 +138,7 @@ fn unlock(
     mapping.slots[slots.range()].fill(0);
     file.slots_shared &= !mask;
     file.slots_exclusive &= !mask;
-    if releases_write_lock && let Some(commit) = attachment.wal.end(disk) {
+    if releases_write_lock && let Some(commit) = attachment.wal.end(memory.header(mapping.node), disk) {
         state.committed(owner, commit);
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The shared memory of SQLite's wal-index (sqlite.org/walformat.html, "The WAL-Index File"): regions that processes map, and what a
 //! kill does to them. The locks on it are in `shared_lock`.
 
+use super::commit::WalHeader;
 use super::file::Handle;
 use super::state::State;
 use crate::errno::Errno;
@@ -128,6 +129,21 @@ impl SharedMemory {
 
     fn regions(&self, place: u32) -> &Arc<Regions> {
         &self.nodes[place as usize].as_ref().expect("a mapping refers to memory that is mapped").regions
+    }
+
+    /// What the first copy of the wal-index header says. Zeros where there is none yet.
+    pub(super) fn header(&self, place: u32) -> WalHeader {
+        let Some(region) = self.regions(place).get(0) else { return WalHeader::default() };
+        // SAFETY: the region is alive, no code that writes it runs now, and the words lie within it.
+        let [second, third, fifth] = unsafe { [(*region)[1], (*region)[2], (*region)[4]] };
+        // Bytes 14 to 15, 16 to 19 and 32 to 39, in the machine's byte order; a page of 65,536 bytes is stored as 1.
+        let page_bytes = u16::from_ne_bytes([second.to_ne_bytes()[6], second.to_ne_bytes()[7]]);
+        let [first, next, after, last, ..] = third.to_ne_bytes();
+        WalHeader {
+            frame_last: u32::from_ne_bytes([first, next, after, last]),
+            page_bytes: if page_bytes == 1 { 65_536 } else { u32::from(page_bytes) },
+            salt: fifth,
+        }
     }
 
     /// What the regions behind some mappings hold now.

@@ -2,7 +2,7 @@
 
 use super::calls::{Access, Delete, Vfs};
 use super::code;
-use super::file::{self, Role, SimulatedFile, ask, perform, program_key, running_program};
+use super::file::{Role, SimulatedFile, ask, perform, running_program};
 use super::inspect;
 use super::methods::{METHODS, text};
 use super::open::OpenFile;
@@ -191,12 +191,9 @@ unsafe extern "C" fn randomness(_vfs: *mut sqlite3_vfs, len: c_int, into: *mut c
         std::slice::from_raw_parts_mut(into.cast::<u8>(), len as usize)
     };
     if !inspect::fill_entropy(bytes) {
-        let program = ask(|kernel, identity| {
-            kernel.with(|core| core.fill_sqlite_entropy(identity, bytes));
-            program_key(identity.owner)
-        });
-        // Zeros for nobody; whoever is next seeds the generator anew.
-        random::seeded_by(program.unwrap_or(file::INSPECTION));
+        // From nobody who lives, zeros.
+        ask(|kernel, identity| kernel.with(|core| core.fill_sqlite_entropy(identity, bytes)));
+        random::seeded();
     }
     len
 }

@@ -83,6 +83,41 @@ pub(crate) trait Call {
     }
 }
 
+/// A call that its maker keeps, to make it again if it was cut off.
+impl<C: Call> Call for &mut C {
+    type Value = C::Value;
+
+    #[inline]
+    fn header(&self) -> Header {
+        (**self).header()
+    }
+
+    #[inline]
+    fn effect(&mut self, core: &mut Core, caller: Caller, injected: Option<Injected>) -> Effect<C::Value> {
+        (**self).effect(core, caller, injected)
+    }
+
+    #[inline]
+    fn number(&self, value: &C::Value) -> u64 {
+        (**self).number(value)
+    }
+
+    #[inline]
+    fn data(&self, value: Option<&C::Value>) -> &[u8] {
+        (**self).data(value)
+    }
+
+    #[inline]
+    fn claim(&self) -> Option<(&'static str, &[u8])> {
+        (**self).claim()
+    }
+
+    #[inline]
+    fn object(&self, value: &C::Value) -> Option<u64> {
+        (**self).object(value)
+    }
+}
+
 /// The future of one call.
 pub(crate) struct Announced<'a, C: Call> {
     sys: &'a Sys,

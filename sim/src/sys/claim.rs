@@ -89,6 +89,21 @@ impl Claim for FencedWrite {
     const KIND: &'static str = "fenced-write";
 }
 
+/// A resource behind a lease has let a holder in: from here on it takes no write with a lower token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FencedEntry {
+    /// The resource's name.
+    pub resource: String,
+    /// The holder's fencing token.
+    pub token: u64,
+    /// The number of the last write before, as [`FencedWrite::sequence`].
+    pub sequence: u64,
+}
+
+impl Claim for FencedEntry {
+    const KIND: &'static str = "fenced-entry";
+}
+
 /// Something that must happen sometimes has happened in the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Happened {

@@ -2,11 +2,17 @@
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub(crate) mod writers;
+
 use rusqlite::{Connection, OpenFlags};
 use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
+use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::disk::Persistence;
-use seedstorm_sim::{Options, Outcome, Plan, Scenario, Seed, Settings, World, run};
+use seedstorm_sim::trace::Event;
+use seedstorm_sim::{Options, Outcome, Plan, Scenario, Seed, Settings, View, World, run};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 /// A scenario that a test writes in place.
 pub(crate) struct Script<F>(pub(crate) F);
@@ -91,4 +97,28 @@ pub(crate) fn open_wal(path: &str) -> rusqlite::Result<Connection> {
 /// One number out of a query.
 pub(crate) fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
     connection.query_row(sql, [], |row| row.get(0))
+}
+
+/// What a program says in these tests: a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Said(pub(crate) String);
+
+impl Claim for Said {
+    const KIND: &'static str = "said";
+}
+
+/// Runs a plan, and gives what was said, in order: by whom, and what.
+pub(crate) fn listen(plan: &Plan, populate: impl Fn(&Plan, &mut World) + Sync) -> (Outcome, Vec<(String, String)>) {
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let heard = said.clone();
+    let listener = move |event: &Event<'_>, view: &View<'_>| {
+        if let Some(Said(text)) = event.claim::<Said>() {
+            let who = event.process.map(|process| view.process(process).name.to_owned()).unwrap_or_default();
+            heard.lock().expect("nobody panicked").push((who, text));
+        }
+    };
+    let settings = Settings { listener: Some(Box::new(listener)), ..Settings::default() };
+    let outcome = run(&Script(populate), plan, settings).expect("the plan can be run");
+    let said = std::mem::take(&mut *said.lock().expect("nobody panicked"));
+    (outcome, said)
 }

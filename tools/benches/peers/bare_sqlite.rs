@@ -8,7 +8,7 @@
 mod bare_vfs;
 mod workload;
 
-use bare_vfs::{CALLS, begin, resume_as};
+use bare_vfs::{CALLS, awake, begin, resume_as};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::time::Instant;
@@ -42,7 +42,7 @@ fn main() {
         let mut left: Vec<usize> = (0..agents.len()).collect();
         while !left.is_empty() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let choice = ((state >> 33) as usize) % left.len();
+            let choice = ((state >> 33) as usize) % awake(&mut left);
             let agent = left[choice];
             let Some(coroutine) = agents[agent].as_mut() else { continue };
             resume_as(agent);

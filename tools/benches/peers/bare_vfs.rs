@@ -9,8 +9,11 @@ use std::ptr::null_mut;
 
 thread_local! {
     /// VFS calls made.
-    pub static CALLS: Cell<u64> = const { Cell::new(0) };
+    pub(crate) static CALLS: Cell<u64> = const { Cell::new(0) };
     static RUNNING: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// Microseconds that the calls so far stand for: one each, so that who sleeps stays out of the way meanwhile.
+    static CLOCK_US: Cell<u64> = const { Cell::new(0) };
+    static WAKES_US: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
     static YIELDERS: RefCell<Vec<*const Yielder<(), ()>>> = const { RefCell::new(Vec::new()) };
     static WORLD: RefCell<World> = RefCell::new(World::default());
 }
@@ -49,15 +52,34 @@ struct Opened {
 }
 
 /// Forgets every file and the state of SQLite's random numbers.
-pub fn begin() {
+pub(crate) fn begin() {
     WORLD.with_borrow_mut(|world| *world = World::default());
     RUNNING.set(usize::MAX);
+    CLOCK_US.set(0);
+    WAKES_US.with_borrow_mut(Vec::clear);
     // SAFETY: no connection is open between two runs.
     unsafe { ffi::sqlite3_randomness(0, null_mut()) };
 }
 
+/// Moves those of `left` to the front that don't sleep; gives how many. When all sleep, the clock goes on to the first wake-up.
+pub(crate) fn awake(left: &mut [usize]) -> usize {
+    WAKES_US.with_borrow(|wakes_us| {
+        let wake_us = |agent: usize| wakes_us.get(agent).copied().unwrap_or(0);
+        let first_us = left.iter().map(|agent| wake_us(*agent)).min().unwrap_or(0);
+        CLOCK_US.set(CLOCK_US.get().max(first_us) + 1);
+        let mut count = 0;
+        for index in 0..left.len() {
+            if wake_us(left[index]) <= CLOCK_US.get() {
+                left.swap(count, index);
+                count += 1;
+            }
+        }
+        count
+    })
+}
+
 /// A coroutine has started: how it suspends.
-pub fn started(agent: usize, yielder: &Yielder<(), ()>) {
+pub(crate) fn started(agent: usize, yielder: &Yielder<(), ()>) {
     YIELDERS.with_borrow_mut(|yielders| {
         yielders.resize(yielders.len().max(agent + 1), std::ptr::null());
         yielders[agent] = yielder;
@@ -65,7 +87,7 @@ pub fn started(agent: usize, yielder: &Yielder<(), ()>) {
 }
 
 /// Says which coroutine is resumed next.
-pub fn resume_as(agent: usize) {
+pub(crate) fn resume_as(agent: usize) {
     RUNNING.set(agent);
 }
 
@@ -185,7 +207,12 @@ fn others_level(file: *mut ffi::sqlite3_file) -> c_int {
     WORLD.with_borrow(|world| {
         let mine = world.handles[index].as_ref().map(|handle| handle.file);
         let others = world.handles.iter().enumerate().filter(|(other, _)| *other != index);
-        others.filter_map(|(_, handle)| handle.as_ref()).filter(|handle| Some(handle.file) == mine).map(|handle| handle.level).max().unwrap_or(0)
+        others
+            .filter_map(|(_, handle)| handle.as_ref())
+            .filter(|handle| Some(handle.file) == mine)
+            .map(|handle| handle.level)
+            .max()
+            .unwrap_or(0)
     })
 }
 
@@ -226,6 +253,7 @@ unsafe extern "C" fn x_check_reserved(file: *mut ffi::sqlite3_file, out: *mut c_
 }
 
 unsafe extern "C" fn x_control(_file: *mut ffi::sqlite3_file, _operation: c_int, _argument: *mut c_void) -> c_int {
+    suspend();
     ffi::SQLITE_NOTFOUND
 }
 
@@ -237,7 +265,13 @@ unsafe extern "C" fn x_device(_file: *mut ffi::sqlite3_file) -> c_int {
     ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE
 }
 
-unsafe extern "C" fn x_shm_map(file: *mut ffi::sqlite3_file, region: c_int, _len: c_int, extend: c_int, out: *mut *mut c_void) -> c_int {
+unsafe extern "C" fn x_shm_map(
+    file: *mut ffi::sqlite3_file,
+    region: c_int,
+    _len: c_int,
+    extend: c_int,
+    out: *mut *mut c_void,
+) -> c_int {
     let place = call(file, |handle, file| {
         if !handle.is_mapped {
             handle.is_mapped = true;
@@ -352,17 +386,28 @@ unsafe extern "C" fn x_delete(_vfs: *mut ffi::sqlite3_vfs, name: *const c_char, 
     if known.is_some() { ffi::SQLITE_OK } else { ffi::SQLITE_IOERR_DELETE_NOENT }
 }
 
-unsafe extern "C" fn x_access(_vfs: *mut ffi::sqlite3_vfs, name: *const c_char, _flags: c_int, out: *mut c_int) -> c_int {
+unsafe extern "C" fn x_access(
+    _vfs: *mut ffi::sqlite3_vfs,
+    name: *const c_char,
+    _flags: c_int,
+    out: *mut c_int,
+) -> c_int {
     suspend();
     // SAFETY: SQLite passes a NUL-terminated name and a place for the answer.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-    let is_there = WORLD.with_borrow(|world| world.names.get(name.as_ref()).is_some_and(|file| !world.files[*file].bytes.is_empty()));
+    let is_there = WORLD
+        .with_borrow(|world| world.names.get(name.as_ref()).is_some_and(|file| !world.files[*file].bytes.is_empty()));
     // SAFETY: as above.
     unsafe { *out = c_int::from(is_there) };
     ffi::SQLITE_OK
 }
 
-unsafe extern "C" fn x_full_name(_vfs: *mut ffi::sqlite3_vfs, name: *const c_char, len: c_int, out: *mut c_char) -> c_int {
+unsafe extern "C" fn x_full_name(
+    _vfs: *mut ffi::sqlite3_vfs,
+    name: *const c_char,
+    len: c_int,
+    out: *mut c_char,
+) -> c_int {
     // SAFETY: SQLite passes a NUL-terminated name and room for `len` bytes.
     unsafe {
         let bytes = CStr::from_ptr(name).to_bytes_with_nul();
@@ -381,6 +426,13 @@ unsafe extern "C" fn x_randomness(_vfs: *mut ffi::sqlite3_vfs, len: c_int, out: 
 }
 
 unsafe extern "C" fn x_sleep(_vfs: *mut ffi::sqlite3_vfs, for_us: c_int) -> c_int {
+    let agent = RUNNING.get();
+    if agent != usize::MAX {
+        WAKES_US.with_borrow_mut(|wakes_us| {
+            wakes_us.resize(wakes_us.len().max(agent + 1), 0);
+            wakes_us[agent] = CLOCK_US.get() + for_us as u64;
+        });
+    }
     suspend();
     for_us
 }
@@ -396,7 +448,7 @@ unsafe extern "C" fn x_last_error(_vfs: *mut ffi::sqlite3_vfs, _len: c_int, _out
 }
 
 /// Makes this VFS SQLite's default.
-pub fn register() {
+pub(crate) fn register() {
     // SAFETY: an all-zero sqlite3_vfs is a table without functions.
     let mut vfs: ffi::sqlite3_vfs = unsafe { std::mem::zeroed() };
     vfs.iVersion = 2;

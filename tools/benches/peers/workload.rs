@@ -4,10 +4,10 @@ use rusqlite::{Connection, OpenFlags, params};
 use std::time::Duration;
 
 /// Where the database is.
-pub const PATH: &str = "/bench.db";
+pub(crate) const PATH: &str = "/bench.db";
 
 /// Opens a connection as the engine does.
-pub fn open() -> rusqlite::Result<Connection> {
+pub(crate) fn open() -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(PATH, flags)?;
     connection.busy_timeout(Duration::from_secs(5))?;
@@ -18,7 +18,7 @@ pub fn open() -> rusqlite::Result<Connection> {
 }
 
 /// Makes the schema.
-pub fn prepare() -> rusqlite::Result<()> {
+pub(crate) fn prepare() -> rusqlite::Result<()> {
     let connection = open()?;
     connection.execute_batch(
         "PRAGMA journal_mode=WAL;
@@ -33,13 +33,13 @@ pub fn prepare() -> rusqlite::Result<()> {
 }
 
 /// One agent's transactions; gives how many were committed.
-pub fn agent(agent: u64, transactions: u64) -> rusqlite::Result<u64> {
+pub(crate) fn agent(agent: u64, transactions: u64) -> rusqlite::Result<u64> {
     let connection = open()?;
     let mut committed = 0;
     for number in 0..transactions {
         let mix = (agent * 7919 + number).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let key = format!("key-{}", mix % 12);
-        if mix % 8 == 0 {
+        if mix.is_multiple_of(8) {
             connection
                 .prepare_cached("SELECT count(*), sum(version) FROM board")?
                 .query_row([], |row| row.get::<_, i64>(0))?;
@@ -58,7 +58,7 @@ pub fn agent(agent: u64, transactions: u64) -> rusqlite::Result<u64> {
 fn transaction(connection: &Connection, agent: u64, number: u64, key: &str, bytes: usize) -> rusqlite::Result<()> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     connection.prepare_cached("INSERT INTO operation VALUES(?, ?)")?.execute(params![agent as i64, number as i64])?;
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         connection
             .prepare_cached("INSERT INTO note(agent, body) VALUES(?, zeroblob(?))")?
             .execute(params![agent as i64, bytes as i64])?;
