@@ -78,10 +78,18 @@ where
 {
     let mut found = Vec::new();
     for persistence in [Persistence::Strict, Persistence::Ext4, Persistence::Posix] {
-        for (call, nths) in [(CallKind::Write, 2), (CallKind::Sync, 3), (CallKind::Close, 4), (CallKind::Rename, 2), (CallKind::Open, 5), (CallKind::Claim, 1)] {
+        for (call, nths) in [
+            (CallKind::Write, 2),
+            (CallKind::Sync, 3),
+            (CallKind::Close, 4),
+            (CallKind::Rename, 2),
+            (CallKind::Open, 5),
+            (CallKind::Claim, 1),
+        ] {
             for nth in 1..=nths {
                 for seed in 0..12 {
-                    let crash = fault(FaultKind::MachineCrash, Some("writer-0"), Trigger::Call { kind: call, nth }, 10 * MS);
+                    let crash =
+                        fault(FaultKind::MachineCrash, Some("writer-0"), Trigger::Call { kind: call, nth }, 10 * MS);
                     let plan = Plan { persistence, faults: vec![crash], ..timed(seed) };
                     let diary = Diary::default();
                     let outcome = run_plan(&plan, |world| {
@@ -93,7 +101,8 @@ where
                                     diary.note("begun");
                                     writer(sys.clone()).await;
                                     diary.note("acknowledged");
-                                    sys.claim(&seedstorm_sim::sys::claim::Happened { what: "acknowledged".into() }).await;
+                                    sys.claim(&seedstorm_sim::sys::claim::Happened { what: "acknowledged".into() })
+                                        .await;
                                 } else {
                                     diary.note(match load_value(&sys).await {
                                         Loaded::Absent => "found nothing".to_owned(),
@@ -209,7 +218,11 @@ fn a_failed_replace_says_what_is_there() {
                         Loaded::Whole(text) => diary.note(&text[..1]),
                         other => panic!("{other:?}"),
                     }
-                    assert_eq!(sys.read_dir("/").await.expect("the root is there"), ["data"], "no temporary file stays");
+                    assert_eq!(
+                        sys.read_dir("/").await.expect("the root is there"),
+                        ["data"],
+                        "no temporary file stays"
+                    );
                 }
             });
         });
@@ -250,7 +263,7 @@ fn a_damaged_document_is_put_aside() {
                 let file = sys.open(&kept, OpenFlags::READ).await.expect("it is kept");
                 assert_eq!(file.read_to_end().await, Ok(bytes), "every byte of it");
                 assert_eq!(load::<Document>(&sys, PATH).await, Ok(Loaded::Absent));
-                assert_eq!(quarantine(&sys, PATH).await.is_err(), true);
+                assert!(quarantine(&sys, PATH).await.is_err(), "nothing is left to put aside");
                 diary.note("done");
             }
         });

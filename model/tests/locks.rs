@@ -15,7 +15,7 @@ use seedstorm_sim::sys::{LockMode, OpenFlags};
 use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Errno, Exit, Plan, Sys, World};
 use std::future::Future;
-use support::{Diary, MS, SECOND, fault, pass, plan, prepare_directories, run_plan, timed, violate};
+use support::{Diary, MS, SECOND, fault, pass, plan, prepare_directories, timed, violate};
 
 fn config(lock: LockKind) -> Config {
     Config { lock, lock_timeout_ns: 2 * SECOND, ..Config::default() }

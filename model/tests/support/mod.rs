@@ -2,9 +2,14 @@
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+use seedstorm_model::claims::{DocumentSaved, SnapshotRead};
 use seedstorm_model::config::Config;
+use seedstorm_model::file::revision_of;
+use seedstorm_sim::View;
+use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
 use seedstorm_sim::sys::disk::Persistence;
+use seedstorm_sim::trace::Event;
 use seedstorm_sim::{Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, World, run};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -189,7 +194,10 @@ impl Invariant for Revisions {
         for (path, saved) in &self.saved {
             let found = view.disk().visible_read(path).and_then(|bytes| revision_of(&bytes));
             if found.is_none_or(|found| found < *saved) {
-                return Err(Violation::new(self.id(), format!("revision {saved} was acknowledged, and the disk has {found:?}")));
+                return Err(Violation::new(
+                    self.id(),
+                    format!("revision {saved} was acknowledged, and the disk has {found:?}"),
+                ));
             }
         }
         Ok(())
