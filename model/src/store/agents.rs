@@ -1,6 +1,7 @@
 //! Agents: who is there, since when, and what each had claimed when it last died.
 
 use super::connection::Store;
+use super::transaction::run_cached;
 use super::error::{StoreError, Trouble};
 use super::tasks::HeldTask;
 use crate::identity::ProcessIdentity;
@@ -86,14 +87,14 @@ impl Store {
     /// What no retry heals.
     pub async fn status(&mut self, sys: &Sys) -> Result<Option<SwarmStatus>, StoreError> {
         let read = |connection: &Connection| {
-            connection.execute_batch("BEGIN DEFERRED")?;
+            run_cached(connection, "BEGIN DEFERRED")?;
             let status = SwarmStatus {
                 agents: agents(connection)?,
                 tasks: tasks(connection)?,
                 board_keys: count(connection, "SELECT count(*) FROM session_state WHERE version > 0")?,
                 notes: count(connection, "SELECT count(*) FROM notes")?,
             };
-            connection.execute_batch("COMMIT")?;
+            run_cached(connection, "COMMIT")?;
             Ok(status)
         };
         let status = self.run(

@@ -1,6 +1,7 @@
 //! The board: keys with values and versions. A write reads what it changes, in the transaction that changes it.
 
 use super::connection::Store;
+use super::transaction::run_cached;
 use super::error::{Remedy, StoreError, Trouble};
 use super::transaction::{Attempt, Outcome, Verdict};
 use crate::claims::{BoardVersion, Effect, OperationKey, SnapshotRead};
@@ -109,7 +110,7 @@ impl Store {
                 Rc::new(move |os, connection| {
                     let trouble = |error| Trouble::of("read the board", error, None);
                     // A reader has no write lock to wait for, and its snapshot begins with its first read.
-                    connection.execute_batch("BEGIN DEFERRED").map_err(trouble)?;
+                    run_cached(connection, "BEGIN DEFERRED").map_err(trouble)?;
                     let mut reads = Vec::new();
                     for (index, key) in keys.iter().enumerate() {
                         if index > 0 && config.reader_pause_ns > 0 {
@@ -118,7 +119,7 @@ impl Store {
                         }
                         reads.push(Entry::read(connection, key).map_err(trouble)?.version());
                     }
-                    connection.execute_batch("COMMIT").map_err(trouble)?;
+                    run_cached(connection, "COMMIT").map_err(trouble)?;
                     os.claim(&SnapshotRead { key: own_key.clone(), reads: reads.clone() });
                     Ok(reads)
                 }),

@@ -1,6 +1,7 @@
 //! The connection: opened with the settings that the acknowledgement contract rests on, used on a coroutine, thrown away after an I/O error.
 
 use super::error::{Remedy, StoreError, Trouble};
+use super::transaction::run_cached;
 use crate::claims::{BusyRetried, OperationKey, OutcomeUnknown};
 use crate::config::Config;
 use crate::lock::{Backoff, BackoffPolicy};
@@ -74,7 +75,7 @@ impl Store {
                 let result = work(os, &connection);
                 if !connection.is_autocommit() {
                     // On every path: an open transaction would lock everybody out.
-                    let _ = connection.execute_batch("ROLLBACK");
+                    let _ = run_cached(&connection, "ROLLBACK");
                 }
                 let is_spoilt = matches!(&result, Err(trouble) if trouble.spoils_connection());
                 let keep = !is_spoilt && connection.is_autocommit();

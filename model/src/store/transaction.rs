@@ -54,7 +54,7 @@ impl Attempt<'_> {
     pub(super) fn begin(&self) -> Result<Option<Effect>, Trouble> {
         let begin =
             if is(self.config.mutant, Mutant::DeferredTransaction) { "BEGIN DEFERRED" } else { "BEGIN IMMEDIATE" };
-        self.connection.execute_batch(begin).map_err(self.trouble("BEGIN"))?;
+        run_cached(self.connection, begin).map_err(self.trouble("BEGIN"))?;
         self.find_applied()
     }
 
@@ -98,7 +98,7 @@ impl Attempt<'_> {
             Verdict::Found(effect) => {
                 // What we found may have come from a WAL that a dead process had written and never synced. A commit of our own syncs it.
                 let asked = "UPDATE applied SET asked = asked + 1 WHERE agent = ?1 AND number = ?2";
-                let asked = self.connection.execute(asked, params![self.key.agent, self.key.number as i64]);
+                let asked = self.connection.prepare_cached(asked).and_then(|mut asked| asked.execute(params![self.key.agent, self.key.number as i64]));
                 asked.map_err(self.trouble("note the question"))?;
                 self.commit(effect, true)
             }
@@ -126,13 +126,18 @@ impl Attempt<'_> {
         let acknowledgement = Committed { key: self.key.clone(), effect, was_found };
         if is(self.config.mutant, Mutant::AcknowledgedBeforeCommit) {
             self.os.claim(&acknowledgement);
-            self.connection.execute_batch("COMMIT").map_err(Trouble::of_commit)?;
+            run_cached(self.connection, "COMMIT").map_err(Trouble::of_commit)?;
         } else {
-            self.connection.execute_batch("COMMIT").map_err(Trouble::of_commit)?;
+            run_cached(self.connection, "COMMIT").map_err(Trouble::of_commit)?;
             self.os.claim(&acknowledgement);
         }
         Ok(Outcome::Acknowledged(acknowledgement.effect))
     }
+}
+
+/// Runs a statement without parameters; it is compiled once for each connection.
+pub(super) fn run_cached(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
 }
 
 impl Store {
@@ -182,9 +187,9 @@ impl Store {
             None,
             Rc::new(move |os, connection| {
                 let sort = |error| Trouble::of(step, error, None);
-                connection.execute_batch("BEGIN IMMEDIATE").map_err(sort)?;
+                run_cached(connection, "BEGIN IMMEDIATE").map_err(sort)?;
                 let done = body(os, connection).map_err(sort)?;
-                connection.execute_batch("COMMIT").map_err(Trouble::of_commit)?;
+                run_cached(connection, "COMMIT").map_err(Trouble::of_commit)?;
                 Ok(done)
             }),
         )

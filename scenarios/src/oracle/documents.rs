@@ -1,12 +1,12 @@
 //! `documents-kept` and `files-whole`: replaced files lose no acknowledged revision, and are never empty or torn.
 
 use super::paths::DOCUMENTS;
-use seedstorm_model::claims::{DocumentLoaded, DocumentSaved};
+use seedstorm_model::claims::{DocumentLoaded, DocumentSaved, OperationBegun};
 use seedstorm_model::file;
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::sys::disk::Disk;
-use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
+use seedstorm_sim::trace::{Body, CallKind, Event, Interest, ProcessId};
 use std::collections::BTreeMap;
 
 /// No two saves make the same revision of a document, and no acknowledged revision is lost.
@@ -16,6 +16,9 @@ pub struct DocumentsKept {
     saved: BTreeMap<String, u64>,
     /// Who made a revision.
     writers: BTreeMap<(String, u64), String>,
+    /// By process: what had been acknowledged when it began its operation. What it loads afterwards is no older. (Not: when it claims what it
+    /// loaded. A claim may come long after its effect.)
+    begun_with: BTreeMap<ProcessId, BTreeMap<String, u64>>,
 }
 
 impl Invariant for DocumentsKept {
@@ -37,10 +40,15 @@ impl Invariant for DocumentsKept {
             let highest = self.saved.entry(path).or_default();
             *highest = revision.max(*highest);
         }
-        if let Some(DocumentLoaded { path, revision: None, quarantined: None }) = event.claim()
-            && let Some(saved) = self.saved.get(&path)
+        if let (Some(process), Some(OperationBegun { .. })) = (event.process, event.claim()) {
+            self.begun_with.insert(process, self.saved.clone());
+        }
+        if let (Some(process), Some(DocumentLoaded { path, revision, quarantined: None })) = (event.process, event.claim())
+            && let Some(saved) = self.begun_with.get(&process).and_then(|saved| saved.get(&path))
+            && revision.unwrap_or(0) < *saved
         {
-            let message = format!("{path} was loaded as absent after revision {saved} had been saved");
+            let found = revision.map_or_else(|| "absent".to_owned(), |revision| format!("at revision {revision}"));
+            let message = format!("{path} was loaded as {found} after revision {saved} had been acknowledged");
             return Err(self.violation(message, "lost"));
         }
         match event.body {
