@@ -46,7 +46,7 @@ impl Default for Config {
             lease_ns: 10_000_000_000,
             claim_ns: 3_600_000_000_000,
             busy_timeout_ns: 50_000_000,
-            attempts_max: 12,
+            attempts_max: 40,
             page_bytes: 4096,
             autocheckpoint_pages: 1000,
             cache_pages: 2000,

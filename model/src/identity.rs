@@ -58,7 +58,8 @@ impl FromStr for ProcessIdentity {
 
     fn from_str(text: &str) -> Result<ProcessIdentity, NotAnIdentity> {
         let mut parts = text.split('-');
-        let (Some(pid), Some(started), Some(boot), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+        let (Some(pid), Some(started), Some(boot), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
             return Err(NotAnIdentity);
         };
         let pid = pid.parse().map_err(|_| NotAnIdentity)?;

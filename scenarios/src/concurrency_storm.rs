@@ -107,7 +107,7 @@ const FAULTS: Menu = Menu(&[
     (FaultKind::Pause, 40, 3),
     (FaultKind::Delay, 40, 6),
     (FaultKind::ClockJump, 20, 2),
-    (FaultKind::PidReuse, 20, 2),
+    (FaultKind::PidReuse, 25, 3),
     (FaultKind::IoError, 15, 2),
     (FaultKind::NoSpace, 15, 2),
     (FaultKind::ShortWrite, 20, 3),
@@ -124,7 +124,7 @@ const KINDS: [(&str, u64); 8] = [
     ("task-check", 14),
     ("task-leave", 6),
     ("note", 14),
-    ("document", 10),
+    ("document", 16),
     ("checkpoint", 3),
 ];
 

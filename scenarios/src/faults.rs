@@ -76,7 +76,12 @@ fn draw_one(
     match kind {
         FaultKind::Kill => FaultPlan { when: lives(call), ..fault },
         FaultKind::Terminate | FaultKind::Pause => FaultPlan { when: lives(call), for_ns, ..fault },
-        FaultKind::PidReuse => FaultPlan { when: lives(call), for_ns: for_ns + 2_000 * MS, ..fault },
+        FaultKind::PidReuse => {
+            // A PID matters to those who look at what its owner held.
+            let holding = Trigger::While { position: Position::HoldingLock, nth: 1 + stream.below(24) };
+            let when = if stream.chance(3, 4) { holding } else { lives(call) };
+            FaultPlan { when, for_ns: for_ns + 2_000 * MS, ..fault }
+        }
         FaultKind::MachineCrash => {
             let (process, when) =
                 if way == 0 { (None, Trigger::AtNs(moment)) } else { (fault.process.clone(), lives(call)) };

@@ -3,7 +3,9 @@
 use seedstorm_sim::invariant::watch_locks;
 use seedstorm_sim::kernel::RestartPolicy;
 use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
-use seedstorm_sim::sys::claim::{Exclusion, FencedWrite, LockAcquired, LockReleased, LockTimedOut, LockWaiting};
+use seedstorm_sim::sys::claim::{
+    Exclusion, FencedWrite, LockAcquired, LockReleased, LockTimedOut, LockWaiting,
+};
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::sys::{LockMode, OpenFlags};
 use seedstorm_sim::{Errno, Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, World, run};
@@ -246,7 +248,7 @@ fn a_timeout_on_a_live_holder_is_none_of_its_business() {
 
 #[test]
 fn a_stale_write_breaks_fencing_whatever_the_order_of_the_claims() {
-    for (first, second) in [((1, 8), (2, 7)), ((2, 7), (1, 8))] {
+    for (first, second) in [((1, 8), (2, 7)), ((2, 7), (1, 8)), ((3, 8), (3, 7))] {
         let broken = outcome(move |sys, index| async move {
             if index == 0 {
                 for (sequence, token) in [first, second] {

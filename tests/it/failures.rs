@@ -85,9 +85,14 @@ fn no_worker_outlives_its_sweep() {
     child.kill().expect("SIGKILL");
     child.wait().expect("it ends");
     // The worker hangs in its seed: only its end of input can tell it.
-    for worker in workers {
-        while std::fs::read_to_string(format!("/proc/{worker}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+    let is_there = |worker: &String| {
+        std::fs::read_to_string(format!("/proc/{worker}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    for _ in 0..3000 {
+        if !workers.iter().any(is_there) {
+            return;
         }
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
+    panic!("after a minute there are still some of {workers:?}");
 }

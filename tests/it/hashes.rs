@@ -65,7 +65,8 @@ fn another_seed_or_option_has_another_hash() {
 
 #[test]
 fn a_program_that_prints_does_not_disturb_a_sweep() {
-    let (lines, _, said) = program().sweep("--scenarios chatty --seeds 0..20 --jobs 2 --determinism 20%");
+    let (lines, _, said) =
+        program().sweep("--scenarios chatty --seeds 0..20 --jobs 2 --determinism 20% --seed-timeout 20s");
     assert_eq!((lines.len(), said.code), (20, Some(0)), "{said:?}");
 }
 

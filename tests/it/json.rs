@@ -94,4 +94,18 @@ fn sweep_gives_lines_and_a_summary() {
     ];
     assert_eq!(found, expected.each_ref().map(|(fingerprint, invariant, seeds)| (fingerprint, invariant, seeds)));
     assert_eq!(summary["coverage"]["steady"]["wrote"]["seeds"], json!(10));
+    // Latencies are added up by strategy: they don't mean the same.
+    for strategy in ["timed", "random"] {
+        let of_strategy = lines.iter().filter(|line| line["strategy"] == strategy);
+        let latencies: Vec<&Value> = of_strategy.map(|line| &line["metrics"]["lock_acquire_ns"]).collect();
+        let merged = &summary["latencies"][strategy]["lock_acquire_ns"];
+        let count: u64 = latencies.iter().filter_map(|latency| latency["count"].as_u64()).sum();
+        assert!(count > 0, "{strategy} was drawn");
+        assert_eq!(merged["count"], json!(count), "{strategy}");
+        assert_eq!(
+            merged["max"].as_u64(),
+            latencies.iter().filter_map(|latency| latency["max"].as_u64()).max(),
+            "{strategy}"
+        );
+    }
 }

@@ -8,6 +8,7 @@ mod json;
 mod lists;
 mod output;
 mod plans;
+mod readme;
 mod replay;
 mod sweeps;
 mod tidy;

@@ -103,6 +103,17 @@ fn a_reader_that_leaves_is_no_panic() {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         drop(child.stdout.take());
         let said = said(child.wait_with_output().expect("it ends"));
-        assert_eq!(said.err, "", "{words}: {said:?}");
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{words}: {said:?}");
+    }
+    // The exit code tells, although nobody listens.
+    for words in [
+        "run --scenarios violates --seed 3",
+        "run --scenarios violates --seed 3 --json",
+        "replay --scenario violates --seed 3",
+    ] {
+        let mut child =
+            program.command(&words.split(' ').collect::<Vec<_>>()).stdout(Stdio::piped()).spawn().expect("it starts");
+        drop(child.stdout.take());
+        assert_eq!(child.wait().expect("it ends").code(), Some(1), "{words}");
     }
 }

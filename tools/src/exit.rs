@@ -62,5 +62,13 @@ impl From<io::Error> for Problem {
     }
 }
 
+/// Lets a command go on that nobody listens to any more: its exit code still tells.
+///
+/// # Errors
+/// Any other error.
+pub(crate) fn unless_closed(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
+}
+
 /// What a command gives.
 pub(crate) type Result<T> = std::result::Result<T, Problem>;

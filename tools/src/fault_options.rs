@@ -2,8 +2,7 @@
 
 use crate::catalogue::unknown;
 use crate::exit::{Problem, Result};
-use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults};
-use serde::Deserialize;
+use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, read_faults};
 use std::path::Path;
 
 /// Reads the option's text; `None` is the scenario's own choice.
@@ -27,21 +26,8 @@ fn kind(name: &str) -> Result<FaultKind> {
     })
 }
 
-/// A file of faults: `[[faults]]` tables, as in a plan.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FaultFile {
-    faults: Vec<FaultPlan>,
-}
-
 fn file(path: &Path) -> Result<Vec<FaultPlan>> {
-    let wrong = |why: String| Problem::usage(format!("--faults {}: {}", path.display(), why.trim_end()));
+    let wrong = |why: String| Problem::usage(format!("--faults {}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let FaultFile { faults } = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    for (index, fault) in faults.iter().enumerate() {
-        if faults[..index].iter().any(|other| other.id == fault.id) {
-            return Err(wrong(format!("two faults have the id {}; ids are unique", fault.id)));
-        }
-    }
-    Ok(faults)
+    read_faults(&text).map_err(|error| wrong(error.to_string()))
 }

@@ -2,7 +2,7 @@
 
 use crate::catalogue::Catalogue;
 use crate::cli::ReplayArguments;
-use crate::exit::{Exit, Problem, Result};
+use crate::exit::{Exit, Problem, Result, unless_closed};
 use crate::keep;
 use crate::report::{Replayed, RunEvent, RunResult};
 use crate::reproducer::{self, Replayable, Reproducer};
@@ -28,7 +28,7 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
     keep::check_folder(&arguments.artifacts.artifacts)?;
     let tracing = arguments.trace.as_deref().map(Tracing::create).transpose()?;
     let mut sink = sink(arguments.json);
-    sink.event(&RunEvent::Drawn { plan: &again.plan, note: again.note.as_deref() })?;
+    sink.event(&RunEvent::Drawn { plan: &again.plan, note: again.note.as_deref() }).or_else(unless_closed)?;
     let recorded = again.recorded.as_ref();
     let how = How {
         tracing,
@@ -48,9 +48,9 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
         result.replay = Some(replayed);
     }
     let exit = exit_of(&result);
-    sink.event(&RunEvent::Ended { result: &result, last_events: &last_events })?;
+    sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
     let command = (exit != Exit::Pass).then(|| command(program, arguments));
-    sink.event(&RunEvent::Done { reproduce: command.as_deref() })?;
+    sink.event(&RunEvent::Done { reproduce: command.as_deref() }).or_else(unless_closed)?;
     Ok(exit)
 }
 

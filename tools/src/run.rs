@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Catalogue, Known};
 use crate::cli::RunArguments;
-use crate::exit::{Exit, Problem, Result};
+use crate::exit::{Exit, Problem, Result, unless_closed};
 use crate::keep;
 use crate::measured;
 use crate::report::{Human, RunEvent, RunObject, RunResult, Sink, colours_are_wanted};
@@ -34,7 +34,7 @@ pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments)
     let mut exit = if planned.is_empty() { Exit::Vacuous } else { Exit::Pass };
     for (scenario, plan) in &planned {
         let from = arguments.plan.as_ref().map(|path| path.display().to_string());
-        sink.event(&RunEvent::Drawn { plan, note: from.as_deref() })?;
+        sink.event(&RunEvent::Drawn { plan, note: from.as_deref() }).or_else(unless_closed)?;
         let how = How {
             tracing: tracing.take(),
             without_invariants: arguments.without_invariants,
@@ -47,9 +47,9 @@ pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments)
         if exit != Exit::Pass {
             reproduce.get_or_insert_with(|| command(program, arguments, &result));
         }
-        sink.event(&RunEvent::Ended { result: &result, last_events: &last_events })?;
+        sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
     }
-    sink.event(&RunEvent::Done { reproduce: reproduce.as_deref() })?;
+    sink.event(&RunEvent::Done { reproduce: reproduce.as_deref() }).or_else(unless_closed)?;
     Ok(exit)
 }
 

@@ -3,9 +3,9 @@
 use crate::exit::Result;
 use crate::keep;
 use anyhow::Context;
-use seedstorm_sim::kernel::View;
+use seedstorm_sim::kernel::Listener;
 use seedstorm_sim::trace::file::{Reader, Writer};
-use seedstorm_sim::trace::{Event, TraceHash, drift};
+use seedstorm_sim::trace::{TraceHash, drift};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,6 @@ pub(crate) struct Tracing {
     writer: Writer<File>,
     path: PathBuf,
 }
-
-/// What a run tells its events to.
-pub(crate) type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>;
 
 impl Tracing {
     /// Creates the file, before the run.

@@ -3,7 +3,7 @@
 use super::work::answer;
 use super::{Agent, AgentError, Done};
 use crate::claims::{DocumentLoaded, DocumentSaved, OperationKey};
-use crate::file::{Document, Fence, FileError, Loaded, load, quarantine, replace, seal};
+use crate::file::{Fence, FileError, Opened, open_document, replace, seal};
 use crate::lock::{Backoff, Held, LockError, LockName};
 use seedstorm_sim::Sys;
 use seedstorm_sim::sys::claim::{FencedWrite, Happened};
@@ -34,7 +34,13 @@ enum Saved {
 
 impl Agent {
     /// Changes a document, as an operation.
-    pub(super) async fn save_document(&mut self, sys: &Sys, key: OperationKey, name: &str, bytes: usize) -> Result<Done, AgentError> {
+    pub(super) async fn save_document(
+        &mut self,
+        sys: &Sys,
+        key: OperationKey,
+        name: &str,
+        bytes: usize,
+    ) -> Result<Done, AgentError> {
         if self.long_documents.remove(name) {
             self.compact_document(sys, name).await?;
         }
@@ -104,7 +110,8 @@ impl Agent {
             if error.is_disk_full() {
                 sys.claim(&Happened { what: "disk_full_handled".into() }).await;
             }
-            let is_hopeless = matches!(error, FileError::Fenced { .. } | FileError::FenceBusy { .. } | FileError::Value { .. });
+            let is_hopeless =
+                matches!(error, FileError::Fenced { .. } | FileError::FenceBusy { .. } | FileError::Value { .. });
             if is_hopeless || attempt >= SAVE_ATTEMPTS || sys.is_terminating() {
                 return if is_unknown { Saved::Unknown } else { Saved::Refused(why(&error)) };
             }
@@ -114,14 +121,29 @@ impl Agent {
         Saved::Unknown
     }
 
-    async fn change_once(&mut self, sys: &Sys, name: &str, held: &Held, change: &Change<'_>) -> Result<Option<u64>, FileError> {
+    async fn change_once(
+        &mut self,
+        sys: &Sys,
+        name: &str,
+        held: &Held,
+        change: &Change<'_>,
+    ) -> Result<Option<u64>, FileError> {
         let path = self.document_path(name);
         let beside = format!("{}/{}", self.config.locks(), LockName::document(name));
         let fence = Fence::new(&path, &beside, self.config.lock_timeout_ns, self.config.mutant);
-        if let Some(token) = held.token() {
-            fence.enter(sys, token).await?;
+        let opened = match held.token() {
+            Some(token) => {
+                let (opened, passed) = fence.enter(sys, token).await?;
+                sys.claim(&FencedWrite { resource: name.to_owned(), token, sequence: passed.place }).await;
+                opened
+            }
+            None => open_document(sys, &path).await?,
+        };
+        if opened.quarantined.is_some() {
+            sys.claim(&Happened { what: "quarantined".into() }).await;
         }
-        let mut document = load_or_begin(sys, &path).await?;
+        let Opened { mut document, revision, quarantined } = opened;
+        sys.claim(&DocumentLoaded { path: path.clone(), revision, quarantined }).await;
         let made = match change {
             Change::Compact if document.history.len() <= HISTORY_MAX => return Ok(None),
             Change::Compact => {
@@ -137,8 +159,8 @@ impl Agent {
         }
         match held.token() {
             Some(token) => {
-                let written = fence.write(sys, token, &mut document).await?;
-                sys.claim(&FencedWrite { resource: name.to_owned(), token, sequence: written.sequence }).await;
+                let passed = fence.write(sys, token, &mut document).await?;
+                sys.claim(&FencedWrite { resource: name.to_owned(), token, sequence: passed.place }).await;
             }
             None => {
                 document.sequence += 1;
@@ -151,25 +173,6 @@ impl Agent {
         }
         Ok(Some(made.unwrap_or(document.revision)))
     }
-}
-
-/// Loads a document, or begins a new one if it is absent. A damaged one is kept under another name, and missed: it is not begun in silence.
-async fn load_or_begin(sys: &Sys, path: &str) -> Result<Document, FileError> {
-    let (document, revision, quarantined) = match load::<Document>(sys, path).await? {
-        Loaded::Whole(document) => {
-            let revision = Some(document.revision);
-            (document, revision, None)
-        }
-        Loaded::Absent => (Document::default(), None, None),
-        Loaded::Damaged(damage) => {
-            tracing::warn!(path, %damage, "a document is damaged");
-            let kept = quarantine(sys, path).await?;
-            sys.claim(&Happened { what: "quarantined".into() }).await;
-            (Document::default(), None, Some(kept))
-        }
-    };
-    sys.claim(&DocumentLoaded { path: path.to_owned(), revision, quarantined }).await;
-    Ok(document)
 }
 
 fn why(error: &FileError) -> &'static str {

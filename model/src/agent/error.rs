@@ -18,12 +18,12 @@ pub enum AgentError {
     #[error("a file: {0}")]
     File(#[from] FileError),
     /// Something that is needed to begin with stays out of reach.
-    #[error("{what} is out of reach after {attempts} attempts")]
+    #[error("{what} was out of reach for {waited_ns} ns")]
     OutOfReach {
         /// What.
         what: &'static str,
-        /// How often it was tried.
-        attempts: u32,
+        /// For how long it was tried.
+        waited_ns: u64,
     },
     /// Another process of this agent's name is alive.
     #[error("agent `{name}` is running already, as pid {}", .process.pid)]

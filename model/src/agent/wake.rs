@@ -4,8 +4,8 @@ use super::AgentError;
 use crate::config::Config;
 use crate::file::{FileError, create_directory, sweep};
 use crate::lock::{Backoff, BackoffPolicy, LockError, LockName, Locks};
-use crate::store::{HeldTask, Store, SwarmStatus};
 use crate::store::Registered;
+use crate::store::{HeldTask, Store, SwarmStatus};
 use seedstorm_sim::Sys;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -22,18 +22,25 @@ pub struct Agent {
     pub(super) long_documents: BTreeSet<String>,
 }
 
-/// How often a step of waking is tried before the agent gives up, and is started again by whoever runs it.
-const WAKE_ATTEMPTS: u32 = 40;
+/// How long a step of waking is tried, in nanoseconds, before the agent gives up and is started again by whoever runs it. Long: a crowd at a slow
+/// disk keeps the database busy for minutes, and a new start would only join it.
+const WAKE_NS_MAX: u64 = 300_000_000_000;
 
 /// Makes the directories, the tables, and the keys and tasks that a swarm begins with. Whatever is there already stays as it is.
 ///
 /// # Errors
 /// What can't be made.
-pub async fn prepare(sys: &Sys, config: &Config, keys: &[String], tasks: &[String], items: u64) -> Result<(), AgentError> {
+pub async fn prepare(
+    sys: &Sys,
+    config: &Config,
+    keys: &[String],
+    tasks: &[String],
+    items: u64,
+) -> Result<(), AgentError> {
     let mut agent = Agent::new(sys, config);
     agent.create_directories(sys).await?;
     agent.create_tables(sys).await?;
-    let mut tries = Tries::new("the database");
+    let mut tries = Tries::new(sys, "the database");
     while !agent.store.provision(sys, keys, tasks, items).await? {
         tries.again(sys).await?;
     }
@@ -50,7 +57,7 @@ pub async fn wake(sys: &Sys, config: &Config) -> Result<Agent, AgentError> {
     agent.create_directories(sys).await?;
     agent.tidy_up(sys).await;
     agent.create_tables(sys).await?;
-    let mut tries = Tries::new("the database");
+    let mut tries = Tries::new(sys, "the database");
     loop {
         match agent.store.register(sys, &agent.name).await? {
             Some(Registered::Ours(tasks)) => {
@@ -99,7 +106,7 @@ impl Agent {
 
     async fn create_directories(&self, sys: &Sys) -> Result<(), AgentError> {
         for path in [self.config.directory.clone(), self.config.locks(), self.config.documents()] {
-            let mut tries = Tries::new("a directory");
+            let mut tries = Tries::new(sys, "a directory");
             // A failed fsync says nothing about the next one: the name must be made durable by somebody else's later operation. What is in
             // the directory waits for its own.
             while let Err(error) = create_directory(sys, &path).await {
@@ -123,7 +130,7 @@ impl Agent {
 
     /// Makes the tables, if they are missing: one agent at a time.
     async fn create_tables(&mut self, sys: &Sys) -> Result<(), AgentError> {
-        let mut tries = Tries::new("the database");
+        let mut tries = Tries::new(sys, "the database");
         loop {
             match self.store.has_schema(sys).await? {
                 Some(true) => return Ok(()),
@@ -155,23 +162,23 @@ impl Agent {
 /// Tries of something that an agent can't wake without.
 struct Tries {
     what: &'static str,
-    attempts: u32,
+    since_ns: u64,
     backoff: Backoff,
 }
 
 impl Tries {
-    fn new(what: &'static str) -> Tries {
-        Tries { what, attempts: 0, backoff: Backoff::new(BackoffPolicy::DecorrelatedJitter, None) }
+    fn new(sys: &Sys, what: &'static str) -> Tries {
+        Tries { what, since_ns: sys.monotonic_ns(), backoff: Backoff::new(BackoffPolicy::DecorrelatedJitter, None) }
     }
 
     /// Sleeps before the next try.
     async fn again(&mut self, sys: &Sys) -> Result<(), AgentError> {
-        self.attempts += 1;
         if sys.is_terminating() {
             return Err(AgentError::Terminating);
         }
-        if self.attempts >= WAKE_ATTEMPTS {
-            return Err(AgentError::OutOfReach { what: self.what, attempts: self.attempts });
+        let waited_ns = sys.monotonic_ns() - self.since_ns;
+        if waited_ns >= WAKE_NS_MAX {
+            return Err(AgentError::OutOfReach { what: self.what, waited_ns });
         }
         // A sleep that a signal cuts short is a shorter one.
         let _ = sys.sleep(self.backoff.next_ns(&mut sys.entropy())).await;

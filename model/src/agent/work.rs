@@ -17,7 +17,9 @@ impl Agent {
             WorkKind::BoardWrite { keys, bytes } => self.store.write_board(sys, &key, keys, *bytes).await,
             WorkKind::Note { bytes } => self.store.append_note(sys, &key, *bytes).await,
             WorkKind::TaskClaim { task } => self.store.claim_task(sys, &key, task).await,
-            WorkKind::TaskCheck { task, item } => self.store.check_item(sys, &key, task, *item, self.tasks.get(task).copied()).await,
+            WorkKind::TaskCheck { task, item } => {
+                self.store.check_item(sys, &key, task, *item, self.tasks.get(task).copied()).await
+            }
             WorkKind::TaskLeave { task } => self.store.leave_task(sys, &key, task, self.tasks.get(task).copied()).await,
             WorkKind::BoardRead { keys } => {
                 let read = self.store.read_board(sys, &key, keys).await?;
@@ -32,7 +34,12 @@ impl Agent {
         self.answer_outcome(sys, key, outcome).await
     }
 
-    async fn answer_outcome(&mut self, sys: &Sys, key: OperationKey, outcome: Result<Outcome, StoreError>) -> Result<Done, AgentError> {
+    async fn answer_outcome(
+        &mut self,
+        sys: &Sys,
+        key: OperationKey,
+        outcome: Result<Outcome, StoreError>,
+    ) -> Result<Done, AgentError> {
         match outcome? {
             Outcome::Acknowledged(effect) => {
                 self.remember(effect);
@@ -43,16 +50,19 @@ impl Agent {
         }
     }
 
+    fn holds(&self, task: &str, generation: u64) -> bool {
+        self.tasks.get(task).is_some_and(|held| held.generation == generation)
+    }
+
     /// Keeps its own account of the tasks that it holds.
     fn remember(&mut self, effect: Effect) {
         match effect {
             Effect::TaskClaimed { task, generation, token, .. } => {
                 self.tasks.insert(task, HeldTask { generation, token });
             }
-            Effect::TaskLeft { task, generation, .. } => {
-                if self.tasks.get(&task).is_some_and(|held| held.generation == generation) {
-                    self.tasks.remove(&task);
-                }
+            // Not a claim that it has won since.
+            Effect::TaskLeft { task, generation, .. } if self.holds(&task, generation) => {
+                self.tasks.remove(&task);
             }
             _ => {}
         }
@@ -60,7 +70,11 @@ impl Agent {
 }
 
 /// An answer that is yes or no; the yes has been claimed already.
-pub(super) async fn answer(sys: &Sys, key: OperationKey, outcome: Result<(), &'static str>) -> Result<Done, AgentError> {
+pub(super) async fn answer(
+    sys: &Sys,
+    key: OperationKey,
+    outcome: Result<(), &'static str>,
+) -> Result<Done, AgentError> {
     match outcome {
         Ok(()) => Ok(Done::Acknowledged),
         Err(why) => {

@@ -1,6 +1,8 @@
 //! A document: what agents replace under its lock. It remembers its own revision, the newest fencing token, and whose operations it holds.
 
 use super::envelope::unseal;
+use super::{FileError, Loaded, load, quarantine};
+use seedstorm_sim::Sys;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -53,6 +55,33 @@ impl Document {
         self.history.clear();
         self.history.extend(newest);
     }
+}
+
+/// A document, ready to be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The document; a new one if there was none that is whole.
+    pub document: Document,
+    /// Its revision; `None` if there was none that is whole.
+    pub revision: Option<u64>,
+    /// Where a damaged one is kept now. It is not begun anew in silence.
+    pub quarantined: Option<String>,
+}
+
+/// Loads a document, or begins a new one. A damaged one is put aside first. Call it under the document's lock.
+///
+/// # Errors
+/// What the system says.
+pub async fn open_document(sys: &Sys, path: &str) -> Result<Opened, FileError> {
+    let absent = Opened { document: Document::default(), revision: None, quarantined: None };
+    Ok(match load::<Document>(sys, path).await? {
+        Loaded::Whole(document) => Opened { revision: Some(document.revision), document, quarantined: None },
+        Loaded::Absent => absent,
+        Loaded::Damaged(damage) => {
+            tracing::warn!(path, %damage, "a document is damaged");
+            Opened { quarantined: Some(quarantine(sys, path).await?), ..absent }
+        }
+    })
 }
 
 /// The revision of a document's bytes; `None` unless they are a whole document.

@@ -61,7 +61,10 @@ impl FileError {
 
     /// Whether the disk is full.
     pub fn is_disk_full(&self) -> bool {
-        matches!(self, FileError::NoEffect { source: Errno::NoSpace, .. } | FileError::NotDurable { source: Errno::NoSpace, .. })
+        matches!(
+            self,
+            FileError::NoEffect { source: Errno::NoSpace, .. } | FileError::NotDurable { source: Errno::NoSpace, .. }
+        )
     }
 
     /// Whether the new content may be in place.

@@ -3,10 +3,10 @@
 //! A lease runs out by a clock, so its holder may be overtaken without knowing. What then protects the file is not the lease but the file itself:
 //! it lets each holder in with its token, remembers the highest, and refuses lower ones from then on.
 
-use super::document::Document;
+use super::document::{Document, Opened, open_document};
 use super::envelope::{seal, unseal};
 use super::replace::replace_volatile;
-use super::{FileError, Loaded, load, read_whole, replace};
+use super::{FileError, read_whole, replace};
 use crate::lock::Backoff;
 use crate::mutant::{Mutant, is};
 use seedstorm_sim::sys::{File, LockMode, OpenFlags};
@@ -32,12 +32,27 @@ pub struct Fence {
     mutant: Option<Mutant>,
 }
 
-/// A write that the fence let through.
+/// What the fence let through, for the claim of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fenced {
-    /// Its number in the file's own order of writes.
-    pub sequence: u64,
+pub struct Passed {
+    /// Its place in the file's own order of entries and writes: a later one has a greater one.
+    pub place: u64,
 }
+
+impl Passed {
+    /// A write: its number among the file's writes.
+    fn write(sequence: u64) -> Passed {
+        Passed { place: sequence << TOKEN_BITS }
+    }
+
+    /// An entry: it comes after the last write, and among the entries since then in the order of the tokens, which only rise.
+    fn entry(sequence: u64, token: u64) -> Passed {
+        Passed { place: sequence << TOKEN_BITS | token }
+    }
+}
+
+/// Tokens rise by one for each acquisition: no lease has more of them in its life.
+const TOKEN_BITS: u32 = 32;
 
 impl Fence {
     /// The fence of `path`, whose own files stand at `beside` with further endings.
@@ -46,41 +61,44 @@ impl Fence {
         Fence { path: path.to_owned(), seen_path, guard_path, timeout_ns, mutant }
     }
 
-    /// Lets the holder of a token in: from here on lower tokens are refused, so that what it reads now is not changed behind its back.
+    /// Lets the holder of a token in: from here on lower tokens are refused, so that the document that it gets is not changed behind its back.
     ///
     /// # Errors
     /// [`FileError::Fenced`], [`FileError::FenceBusy`], or what the system says.
-    pub async fn enter(&self, sys: &Sys, token: u64) -> Result<(), FileError> {
+    pub async fn enter(&self, sys: &Sys, token: u64) -> Result<(Opened, Passed), FileError> {
         let guard = self.close_gate(sys).await?;
         let newest = self.newest(sys).await?;
         self.check(token, newest)?;
+        let opened = open_document(sys, &self.path).await?;
+        self.check(token, opened.document.token)?;
         if token > newest {
             let seen = Seen { token, boot_id: sys.boot_id() };
             let sealed = seal(&seen).map_err(|source| FileError::Value { path: self.seen_path.clone(), source })?;
             replace_volatile(sys, &self.seen_path, &self.seen_path, &sealed).await?;
         }
-        self.open_gate(guard).await
+        let passed = Passed::entry(opened.document.sequence, token);
+        self.open_gate(guard).await?;
+        Ok((opened, passed))
     }
 
     /// Replaces the document, if no higher token has been let in. Check and write are one: nobody else writes in between.
     ///
     /// # Errors
     /// As [`Fence::enter`], and those of [`replace`].
-    pub async fn write(&self, sys: &Sys, token: u64, document: &mut Document) -> Result<Fenced, FileError> {
+    pub async fn write(&self, sys: &Sys, token: u64, document: &mut Document) -> Result<Passed, FileError> {
         let guard = self.close_gate(sys).await?;
-        let (newest, written) = match load::<Document>(sys, &self.path).await? {
-            Loaded::Whole(found) => (found.token.max(self.newest(sys).await?), found.sequence),
-            Loaded::Absent | Loaded::Damaged(_) => (self.newest(sys).await?, 0),
-        };
+        let newest = self.newest(sys).await?;
+        let found = open_document(sys, &self.path).await?.document;
         if !is(self.mutant, Mutant::LeaseWithoutFencing) {
-            self.check(token, newest)?;
+            self.check(token, newest.max(found.token))?;
         }
         document.token = token;
-        document.sequence = written + 1;
+        document.sequence = found.sequence + 1;
         let sealed = seal(document).map_err(|source| FileError::Value { path: self.path.clone(), source })?;
         replace(sys, &self.path, &sealed).await?;
+        let passed = Passed::write(document.sequence);
         self.open_gate(guard).await?;
-        Ok(Fenced { sequence: document.sequence })
+        Ok(passed)
     }
 
     fn check(&self, token: u64, newest: u64) -> Result<(), FileError> {

@@ -8,10 +8,10 @@ mod load;
 mod replace;
 mod temporary;
 
-pub use document::{Applied, Document, revision_of};
+pub use document::{Applied, Document, Opened, open_document, revision_of};
 pub use envelope::{Damage, seal, unseal};
 pub use error::FileError;
-pub use fence::{Fence, Fenced};
+pub use fence::{Fence, Passed};
 pub use load::{Loaded, load, quarantine};
 pub use replace::{create_directory, replace};
 pub use temporary::{Temporary, sweep};

@@ -27,8 +27,12 @@ const CONVOY_NS: u64 = LAST_NS;
 
 impl BackoffPolicy {
     /// Every policy.
-    pub const ALL: [BackoffPolicy; 4] =
-        [BackoffPolicy::Exponential, BackoffPolicy::FullJitter, BackoffPolicy::DecorrelatedJitter, BackoffPolicy::FairQueue];
+    pub const ALL: [BackoffPolicy; 4] = [
+        BackoffPolicy::Exponential,
+        BackoffPolicy::FullJitter,
+        BackoffPolicy::DecorrelatedJitter,
+        BackoffPolicy::FairQueue,
+    ];
 
     /// Its name in settings.
     pub const fn name(self) -> &'static str {
@@ -113,17 +117,28 @@ mod tests {
     fn each_policy_stays_in_its_range() {
         for seed in 0..200 {
             let mut ceiling_ns = FIRST_NS;
-            for (half, full) in sleeps(BackoffPolicy::Exponential, seed, 12).into_iter().zip(sleeps(BackoffPolicy::FullJitter, seed, 12)) {
+            for (half, full) in sleeps(BackoffPolicy::Exponential, seed, 12).into_iter().zip(sleeps(
+                BackoffPolicy::FullJitter,
+                seed,
+                12,
+            )) {
                 assert!((ceiling_ns / 2..=ceiling_ns).contains(&half), "{half} of {ceiling_ns}");
                 assert!(full <= ceiling_ns, "{full} of {ceiling_ns}");
                 ceiling_ns = (ceiling_ns * 2).min(LAST_NS);
             }
             let mut previous_ns = FIRST_NS;
             for slept_ns in sleeps(BackoffPolicy::DecorrelatedJitter, seed, 30) {
-                assert!((FIRST_NS..=(previous_ns * 3).min(LAST_NS)).contains(&slept_ns), "{slept_ns} after {previous_ns}");
+                assert!(
+                    (FIRST_NS..=(previous_ns * 3).min(LAST_NS)).contains(&slept_ns),
+                    "{slept_ns} after {previous_ns}"
+                );
                 previous_ns = slept_ns;
             }
-            assert!(sleeps(BackoffPolicy::FairQueue, seed, 5).iter().all(|slept_ns| (TURN_NS / 4..=TURN_NS).contains(slept_ns)));
+            assert!(
+                sleeps(BackoffPolicy::FairQueue, seed, 5)
+                    .iter()
+                    .all(|slept_ns| (TURN_NS / 4..=TURN_NS).contains(slept_ns))
+            );
         }
     }
 
@@ -139,7 +154,8 @@ mod tests {
 
     #[test]
     fn the_last_sleep_ends_with_the_wait() {
-        let (mut backoff, mut stream) = (Backoff::new(BackoffPolicy::Exponential, None), Seed(1).stream("backoff-test"));
+        let (mut backoff, mut stream) =
+            (Backoff::new(BackoffPolicy::Exponential, None), Seed(1).stream("backoff-test"));
         assert_eq!(backoff.next_within_ns(1000, &mut stream), 1000);
         let mut convoy = Backoff::new(BackoffPolicy::Exponential, Some(Mutant::FixedBackoffConvoy));
         assert_eq!(convoy.next_within_ns(1000, &mut stream), CONVOY_NS);

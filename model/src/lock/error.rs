@@ -79,7 +79,9 @@ impl LockError {
         let (step, source) = match error {
             FileError::NoEffect { step, source, .. } => (*step, *source),
             FileError::NotDurable { source, .. } => ("fsync", *source),
-            FileError::Value { .. } | FileError::Fenced { .. } | FileError::FenceBusy { .. } => ("file", Errno::Invalid),
+            FileError::Value { .. } | FileError::Fenced { .. } | FileError::FenceBusy { .. } => {
+                ("file", Errno::Invalid)
+            }
         };
         LockError::System { lock: lock.clone(), step, source }
     }

@@ -49,7 +49,12 @@ impl Way for Flock {
         })
     }
 
-    fn settle<'a>(&'a self, sys: &'a Sys, _lock: &'a LockName, grant: &'a mut Grant) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+    fn settle<'a>(
+        &'a self,
+        sys: &'a Sys,
+        _lock: &'a LockName,
+        grant: &'a mut Grant,
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
         Box::pin(async move {
             let Some(side_car) = &grant.side_car else { return };
             if let Ok(record) = seal(&OwnerRecord::of(sys)) {

@@ -61,7 +61,9 @@ impl Lease {
     async fn in_force(&self, sys: &Sys, lock: &LockName, token: u64) -> Result<Option<OwnerRecord>, LockError> {
         let bytes = read_whole(sys, &self.path(lock, token)).await.map_err(|error| LockError::of_file(lock, &error))?;
         let record = bytes.and_then(|bytes| unseal::<Record>(&bytes).ok());
-        let Some(record) = record.filter(|record| !record.is_released && record.until_ns > sys.wall_ns()) else { return Ok(None) };
+        let Some(record) = record.filter(|record| !record.is_released && record.until_ns > sys.wall_ns()) else {
+            return Ok(None);
+        };
         let lives = record.owner.process.is_alive(sys, self.mutant).await;
         Ok(lives.then_some(record.owner))
     }
@@ -78,7 +80,8 @@ impl Lease {
     async fn make(&self, sys: &Sys, lock: &LockName, token: u64) -> Result<bool, LockError> {
         let path = self.path(lock, token);
         let record = sealed(lock, &self.record(sys, false))?;
-        let temporary = Temporary::beside(sys, &self.row(lock)).await.map_err(|error| LockError::of_file(lock, &error))?;
+        let temporary =
+            Temporary::beside(sys, &self.row(lock)).await.map_err(|error| LockError::of_file(lock, &error))?;
         if let Err(error) = write_durably(&temporary, &record).await {
             temporary.remove(sys).await;
             return Err(LockError::of_file(lock, &error));
@@ -126,7 +129,12 @@ impl Way for Lease {
     }
 
     /// Removes the leases before ours.
-    fn settle<'a>(&'a self, sys: &'a Sys, lock: &'a LockName, grant: &'a mut Grant) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+    fn settle<'a>(
+        &'a self,
+        sys: &'a Sys,
+        lock: &'a LockName,
+        grant: &'a mut Grant,
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
         Box::pin(async move {
             let (Some(ours), Ok(tokens)) = (grant.token, self.tokens(sys, lock).await) else { return };
             for token in tokens.into_iter().filter(|token| *token < ours) {

@@ -34,7 +34,6 @@ impl Held {
     }
 }
 
-
 impl Locks {
     /// The locks of a configuration.
     pub fn new(config: &Config) -> Locks {
@@ -60,16 +59,23 @@ impl Locks {
         let name = lock.to_string();
         sys.claim(&LockWaiting { lock: name.clone(), within_ns: self.timeout_ns }).await;
         let since_ns = sys.monotonic_ns();
-        let waited = match self.policy {
-            BackoffPolicy::FairQueue => self.wait_in_turn(sys, &lock, since_ns).await,
-            _ => self.wait(sys, &lock, None, since_ns).await,
+        let ticket = match self.policy {
+            // Without a ticket we wait like anybody else.
+            BackoffPolicy::FairQueue => Ticket::join(sys, &self.directory, &lock).await.ok(),
+            _ => None,
         };
-        let mut grant = match waited {
+        let mut grant = match self.wait(sys, &lock, ticket.as_ref(), since_ns).await {
             Ok(grant) => grant,
             Err(error) => {
                 self.order.borrow_mut().leave(&lock);
-                if let LockError::TimedOut { holder, .. } = &error {
-                    sys.claim(&LockTimedOut { lock: name, holder: holder.to_string() }).await;
+                let holder = match &error {
+                    LockError::TimedOut { holder, .. } => holder.to_string(),
+                    _ => String::new(),
+                };
+                // Also when it gave up for another reason: it waits no more.
+                sys.claim(&LockTimedOut { lock: name, holder }).await;
+                if let Some(ticket) = ticket {
+                    ticket.leave(sys).await;
                 }
                 return Err(error);
             }
@@ -79,6 +85,9 @@ impl Locks {
         if grant.took_over {
             let what = if grant.token.is_some() { "lease_taken_over" } else { "lock_reclaimed" };
             sys.claim(&Happened { what: what.into() }).await;
+        }
+        if let Some(ticket) = ticket {
+            ticket.leave(sys).await;
         }
         self.way.settle(sys, &lock, &mut grant).await;
         Ok(Held { lock, grant })
@@ -97,19 +106,13 @@ impl Locks {
         released
     }
 
-    async fn wait_in_turn(&self, sys: &Sys, lock: &LockName, since_ns: u64) -> Result<Grant, LockError> {
-        match Ticket::join(sys, &self.directory, lock).await {
-            Ok(ticket) => {
-                let waited = self.wait(sys, lock, Some(&ticket), since_ns).await;
-                ticket.leave(sys).await;
-                waited
-            }
-            // Without a ticket we wait like anybody else.
-            Err(_) => self.wait(sys, lock, None, since_ns).await,
-        }
-    }
-
-    async fn wait(&self, sys: &Sys, lock: &LockName, ticket: Option<&Ticket>, since_ns: u64) -> Result<Grant, LockError> {
+    async fn wait(
+        &self,
+        sys: &Sys,
+        lock: &LockName,
+        ticket: Option<&Ticket>,
+        since_ns: u64,
+    ) -> Result<Grant, LockError> {
         let mut backoff = Backoff::new(self.policy, self.mutant);
         let (mut attempts, mut holder, mut last) = (0, Holder::Unknown, None);
         loop {

@@ -95,7 +95,10 @@ mod tests {
         order.enter(&second);
         assert_eq!(order.check(&first), Err(LockError::ReEntered { lock: first.clone() }));
         let compaction = LockName::compaction();
-        assert_eq!(order.check(&compaction), Err(LockError::OutOfOrder { lock: compaction.clone(), held: first.clone() }));
+        assert_eq!(
+            order.check(&compaction),
+            Err(LockError::OutOfOrder { lock: compaction.clone(), held: first.clone() })
+        );
         order.leave(&first);
         order.leave(&second);
         assert_eq!(order.check(&compaction), Ok(()), "a lock that was given back binds nobody");

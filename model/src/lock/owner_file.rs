@@ -52,16 +52,23 @@ impl OwnerFile {
     }
 
     async fn look(&self, sys: &Sys, lock: &LockName) -> Result<Found, LockError> {
-        let Some(bytes) = read_whole(sys, &self.path(lock)).await.map_err(|error| LockError::of_file(lock, &error))? else {
+        let Some(bytes) = read_whole(sys, &self.path(lock)).await.map_err(|error| LockError::of_file(lock, &error))?
+        else {
             self.unreadable.borrow_mut().remove(lock);
             return Ok(Found::Free);
         };
         let record: Result<OwnerRecord, Damage> = unseal(&bytes);
         let Ok(record) = record else {
-            return Ok(if self.is_past_grace(sys, lock, &bytes) { Found::Stale(bytes) } else { Found::Held(Holder::Unknown) });
+            return Ok(if self.is_past_grace(sys, lock, &bytes) {
+                Found::Stale(bytes)
+            } else {
+                Found::Held(Holder::Unknown)
+            });
         };
-        let is_old = || record.process.boot_id == sys.boot_id() && sys.monotonic_ns().saturating_sub(record.since_ns) > OLD_NS;
-        if !record.process.is_alive(sys, self.mutant).await || is(self.mutant, Mutant::LiveOwnerReapedByAge) && is_old() {
+        let is_old =
+            || record.process.boot_id == sys.boot_id() && sys.monotonic_ns().saturating_sub(record.since_ns) > OLD_NS;
+        if !record.process.is_alive(sys, self.mutant).await || is(self.mutant, Mutant::LiveOwnerReapedByAge) && is_old()
+        {
             return Ok(Found::Stale(bytes));
         }
         Ok(Found::Held(Holder::Process(Box::new(record))))
@@ -85,10 +92,17 @@ impl OwnerFile {
     /// Publishes our record at the lock's name, if that is free. Gives `None` if somebody was faster.
     async fn publish(&self, sys: &Sys, lock: &LockName) -> Result<Option<Grant>, LockError> {
         let path = self.path(lock);
-        let record = seal(&OwnerRecord::of(sys)).map_err(|_| LockError::System { lock: lock.clone(), step: "encode", source: Errno::Invalid })?;
+        let record = seal(&OwnerRecord::of(sys)).map_err(|_| LockError::System {
+            lock: lock.clone(),
+            step: "encode",
+            source: Errno::Invalid,
+        })?;
         if is(self.mutant, Mutant::EmptyOwnerFileIsStale) {
             return match Temporary::at(sys, path).await {
-                Ok(file) => write_durably(&file, &record).await.map(|()| Some(Grant::plain())).map_err(|error| LockError::of_file(lock, &error)),
+                Ok(file) => write_durably(&file, &record)
+                    .await
+                    .map(|()| Some(Grant::plain()))
+                    .map_err(|error| LockError::of_file(lock, &error)),
                 Err(FileError::NoEffect { source: Errno::Exists, .. }) => Ok(None),
                 Err(error) => Err(LockError::of_file(lock, &error)),
             };
@@ -103,7 +117,11 @@ impl OwnerFile {
             Ok(()) => Ok(Some(Grant { left_over: Some(temporary), ..Grant::plain() })),
             Err(error) => {
                 remove(sys, &temporary).await;
-                if error == Errno::Exists { Ok(None) } else { Err(LockError::System { lock: lock.clone(), step: "link", source: error }) }
+                if error == Errno::Exists {
+                    Ok(None)
+                } else {
+                    Err(LockError::System { lock: lock.clone(), step: "link", source: error })
+                }
             }
         }
     }
@@ -137,7 +155,9 @@ impl Way for OwnerFile {
         Box::pin(async move {
             let took_over = match self.look(sys, lock).await? {
                 Found::Held(holder) => return Ok(Attempt::Busy(holder)),
-                Found::Stale(judged) if !self.reclaim(sys, lock, &judged).await? => return Ok(Attempt::Busy(Holder::Unknown)),
+                Found::Stale(judged) if !self.reclaim(sys, lock, &judged).await? => {
+                    return Ok(Attempt::Busy(Holder::Unknown));
+                }
                 Found::Stale(_) => true,
                 Found::Free => false,
             };
@@ -148,7 +168,12 @@ impl Way for OwnerFile {
         })
     }
 
-    fn settle<'a>(&'a self, sys: &'a Sys, _lock: &'a LockName, grant: &'a mut Grant) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+    fn settle<'a>(
+        &'a self,
+        sys: &'a Sys,
+        _lock: &'a LockName,
+        grant: &'a mut Grant,
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
         Box::pin(async move {
             if let Some(temporary) = grant.left_over.take() {
                 remove(sys, &temporary).await;
@@ -159,8 +184,15 @@ impl Way for OwnerFile {
     fn release<'a>(&'a self, sys: &'a Sys, lock: &'a LockName, _grant: Grant) -> Attempting<'a, ()> {
         // Nobody else may remove a living owner's record, so what stands at the name is ours.
         Box::pin(async move {
-            let removed = sys.unlink(&self.path(lock)).await;
-            removed.map_err(|source| LockError::System { lock: lock.clone(), step: "unlink", source })
+            match sys.unlink(&self.path(lock)).await {
+                Ok(()) => Ok(()),
+                Err(Errno::NoEntry) => {
+                    // Somebody broke that rule. There is nothing left to give back.
+                    tracing::error!(%lock, "the owner record was taken away while its owner lived");
+                    Ok(())
+                }
+                Err(source) => Err(LockError::System { lock: lock.clone(), step: "unlink", source }),
+            }
         })
     }
 }

@@ -19,7 +19,12 @@ pub trait Way {
     fn attempt<'a>(&'a self, sys: &'a Sys, lock: &'a LockName) -> Attempting<'a, Attempt>;
 
     /// Leaves word of who holds the lock, and tidies up: what needn't be done before the holder relies on the lock. Failure is no harm.
-    fn settle<'a>(&'a self, sys: &'a Sys, lock: &'a LockName, grant: &'a mut Grant) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
+    fn settle<'a>(
+        &'a self,
+        sys: &'a Sys,
+        lock: &'a LockName,
+        grant: &'a mut Grant,
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
 
     /// Gives the lock back.
     fn release<'a>(&'a self, sys: &'a Sys, lock: &'a LockName, grant: Grant) -> Attempting<'a, ()>;

@@ -71,7 +71,8 @@ impl Store {
     pub(crate) async fn retire(&mut self, sys: &Sys, name: &str) -> Result<bool, StoreError> {
         let name = name.to_owned();
         let retired = self.change(sys, "retire", move |os, connection| {
-            let open = "UPDATE tasks SET state = 'open', holder = NULL, token = NULL, expires_ns = NULL WHERE holder = ?1";
+            let open =
+                "UPDATE tasks SET state = 'open', holder = NULL, token = NULL, expires_ns = NULL WHERE holder = ?1";
             connection.execute(open, [&name])?;
             let stop = "UPDATE agents SET status = 'stopped', seen_ns = ?2 WHERE name = ?1";
             connection.execute(stop, params![name, os.wall_ns() as i64])
@@ -95,7 +96,11 @@ impl Store {
             connection.execute_batch("COMMIT")?;
             Ok(status)
         };
-        let status = self.run(sys, None, Rc::new(move |_, connection| read(connection).map_err(|error| Trouble::of("status", error, None))));
+        let status = self.run(
+            sys,
+            None,
+            Rc::new(move |_, connection| read(connection).map_err(|error| Trouble::of("status", error, None))),
+        );
         Ok(status.await?.ok())
     }
 }
@@ -124,9 +129,15 @@ fn held_by(connection: &Connection, name: &str) -> rusqlite::Result<BTreeMap<Str
 }
 
 fn agents(connection: &Connection) -> rusqlite::Result<Vec<AgentStatus>> {
-    let mut select = connection.prepare("SELECT name, status, pid, started_ns, boot_id, incarnation FROM agents ORDER BY name")?;
+    let mut select =
+        connection.prepare("SELECT name, status, pid, started_ns, boot_id, incarnation FROM agents ORDER BY name")?;
     let agents = select.query_map([], |row| {
-        Ok(AgentStatus { name: row.get(0)?, status: row.get(1)?, process: identity(row, 2)?, incarnation: row.get::<_, i64>(5)? as u64 })
+        Ok(AgentStatus {
+            name: row.get(0)?,
+            status: row.get(1)?,
+            process: identity(row, 2)?,
+            incarnation: row.get::<_, i64>(5)? as u64,
+        })
     })?;
     agents.collect()
 }

@@ -20,7 +20,8 @@ struct Entry {
 impl Entry {
     fn read(connection: &Connection, key: &str) -> rusqlite::Result<Entry> {
         let mut select = connection.prepare_cached("SELECT version, value FROM session_state WHERE key = ?1")?;
-        let found = select.query_row([key], |row| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?))).optional()?;
+        let found =
+            select.query_row([key], |row| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?))).optional()?;
         let (version, value) = found.unwrap_or_default();
         let writes = value.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
         Ok(Entry { key: key.to_owned(), version, writes })
@@ -63,7 +64,13 @@ impl Store {
     ///
     /// # Errors
     /// What no retry heals.
-    pub async fn write_board(&mut self, sys: &Sys, key: &OperationKey, keys: &[String], bytes: usize) -> Result<Outcome, StoreError> {
+    pub async fn write_board(
+        &mut self,
+        sys: &Sys,
+        key: &OperationKey,
+        keys: &[String],
+        bytes: usize,
+    ) -> Result<Outcome, StoreError> {
         let keys: Rc<[String]> = keys.into();
         let body = move |attempt: &Attempt<'_>| {
             let trouble = attempt.trouble("write the board");
@@ -77,7 +84,8 @@ impl Store {
                 None => read()?,
             };
             let reads = entries.iter().map(Entry::version).collect();
-            let writes = entries.iter().map(|entry| entry.change(attempt, bytes)).collect::<Result<_, _>>().map_err(&trouble)?;
+            let writes =
+                entries.iter().map(|entry| entry.change(attempt, bytes)).collect::<Result<_, _>>().map_err(&trouble)?;
             Ok(Verdict::Commit(Effect::Board { reads, writes }))
         };
         self.write(sys, key, Rc::new(body)).await

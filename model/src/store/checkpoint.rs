@@ -25,7 +25,8 @@ impl Store {
                         let frames = |index| row.get::<_, i64>(index).map(|frames| u64::try_from(frames).unwrap_or(0));
                         Ok((row.get::<_, i64>(0)? != 0, frames(1)?, frames(2)?))
                     });
-                    let (was_busy, wal_frames, moved_frames) = done.map_err(|error| Trouble::of("checkpoint", error, None))?;
+                    let (was_busy, wal_frames, moved_frames) =
+                        done.map_err(|error| Trouble::of("checkpoint", error, None))?;
                     os.claim(&Checkpointed { key: own_key.clone(), was_busy, wal_frames, moved_frames });
                     Ok(())
                 }),

@@ -106,7 +106,9 @@ fn open(config: &Config) -> Result<Connection, Trouble> {
         config.page_bytes, config.cache_pages, config.autocheckpoint_pages
     );
     connection.execute_batch(&settings).map_err(trouble("PRAGMA"))?;
-    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(trouble("PRAGMA journal_mode"))?;
+    let mode: String = connection
+        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+        .map_err(trouble("PRAGMA journal_mode"))?;
     if mode != "wal" {
         let busy = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None);
         return Err(Trouble { remedy: Remedy::Again, step: "PRAGMA journal_mode", source: busy });

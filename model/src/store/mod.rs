@@ -13,9 +13,9 @@ mod schema;
 mod tasks;
 mod transaction;
 
+pub(crate) use agents::Registered;
 pub use agents::{AgentStatus, SwarmStatus};
 pub use connection::Store;
 pub use error::StoreError;
-pub(crate) use agents::Registered;
 pub use tasks::HeldTask;
 pub use transaction::Outcome;

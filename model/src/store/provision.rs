@@ -24,15 +24,24 @@ impl Store {
     }
 
     /// Adds keys and tasks, each task with so many items, unless they are there. Gives whether they are there now.
-    pub(crate) async fn provision(&mut self, sys: &Sys, keys: &[String], tasks: &[String], items: u64) -> Result<bool, StoreError> {
+    pub(crate) async fn provision(
+        &mut self,
+        sys: &Sys,
+        keys: &[String],
+        tasks: &[String],
+        items: u64,
+    ) -> Result<bool, StoreError> {
         let (keys, tasks) = (keys.to_vec(), tasks.to_vec());
         let provisioned = self.change(sys, "provision", move |os, connection| {
             let now_ns = os.wall_ns() as i64;
-            let mut add = connection.prepare("INSERT OR IGNORE INTO session_state (key, value, version, updated_ns) VALUES (?1, '', 0, ?2)")?;
+            let mut add = connection.prepare(
+                "INSERT OR IGNORE INTO session_state (key, value, version, updated_ns) VALUES (?1, '', 0, ?2)",
+            )?;
             for key in &keys {
                 add.execute(params![key, now_ns])?;
             }
-            let mut add = connection.prepare("INSERT OR IGNORE INTO tasks (name, state, generation) VALUES (?1, 'open', 0)")?;
+            let mut add =
+                connection.prepare("INSERT OR IGNORE INTO tasks (name, state, generation) VALUES (?1, 'open', 0)")?;
             let mut add_item = connection.prepare("INSERT OR IGNORE INTO checklist (task, item) VALUES (?1, ?2)")?;
             for task in &tasks {
                 add.execute([task])?;

@@ -137,7 +137,13 @@ impl Store {
     ///
     /// # Errors
     /// What no retry heals.
-    pub async fn leave_task(&mut self, sys: &Sys, key: &OperationKey, task: &str, held: Option<HeldTask>) -> Result<Outcome, StoreError> {
+    pub async fn leave_task(
+        &mut self,
+        sys: &Sys,
+        key: &OperationKey,
+        task: &str,
+        held: Option<HeldTask>,
+    ) -> Result<Outcome, StoreError> {
         let task = task.to_owned();
         let body = move |attempt: &Attempt<'_>| {
             if let Some(effect) = attempt.begin()? {
@@ -173,7 +179,9 @@ fn update(attempt: &Attempt<'_>, task: &str, seen: &Seen, generation: u64, token
     } else {
         "AND generation = ?5 - 1 AND state <> 'done' AND token IS ?6"
     };
-    let update = format!("UPDATE tasks SET state = 'claimed', holder = ?2, token = ?3, expires_ns = ?4, generation = ?5 WHERE name = ?1 {unchanged}");
+    let update = format!(
+        "UPDATE tasks SET state = 'claimed', holder = ?2, token = ?3, expires_ns = ?4, generation = ?5 WHERE name = ?1 {unchanged}"
+    );
     let expires_ns = attempt.now_ns.saturating_add(attempt.config.claim_ns) as i64;
     let seen_token = seen.claim.as_ref().map(|claim| claim.token);
     let mut update = attempt.connection.prepare_cached(&update)?;

@@ -52,7 +52,8 @@ impl Attempt<'_> {
     /// IMMEDIATE takes the write lock now, when there is nothing to lose. A deferred transaction takes it after its first read, and must be
     /// thrown away when another has written in between (SQLITE_BUSY_SNAPSHOT).
     pub(super) fn begin(&self) -> Result<Option<Effect>, Trouble> {
-        let begin = if is(self.config.mutant, Mutant::DeferredTransaction) { "BEGIN DEFERRED" } else { "BEGIN IMMEDIATE" };
+        let begin =
+            if is(self.config.mutant, Mutant::DeferredTransaction) { "BEGIN DEFERRED" } else { "BEGIN IMMEDIATE" };
         self.connection.execute_batch(begin).map_err(self.trouble("BEGIN"))?;
         self.find_applied()
     }
@@ -64,14 +65,17 @@ impl Attempt<'_> {
             return Ok(None);
         }
         let find = || {
-            let mut find = self.connection.prepare_cached("SELECT effect FROM applied WHERE agent = ?1 AND number = ?2")?;
+            let mut find =
+                self.connection.prepare_cached("SELECT effect FROM applied WHERE agent = ?1 AND number = ?2")?;
             find.query_row(params![self.key.agent, self.key.number as i64], |row| row.get::<_, String>(0)).optional()
         };
         let Some(json) = find().map_err(self.trouble("find the operation"))? else {
             self.is_absent.set(true);
             return Ok(None);
         };
-        let effect = serde_json::from_str(&json).map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error)));
+        let effect = serde_json::from_str(&json).map_err(|error| {
+            rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
+        });
         effect.map(Some).map_err(self.trouble("read the effect"))
     }
 
@@ -102,10 +106,18 @@ impl Attempt<'_> {
     }
 
     fn note_applied(&self, effect: &Effect) -> rusqlite::Result<()> {
-        let json = serde_json::to_string(effect).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        let insert = if is(self.config.mutant, Mutant::RetryWithoutIdempotence) { "INSERT OR REPLACE" } else { "INSERT" };
-        let insert = format!("{insert} INTO applied (agent, number, effect, asked, applied_ns) VALUES (?1, ?2, ?3, 1, ?4)");
-        self.connection.prepare_cached(&insert)?.execute(params![self.key.agent, self.key.number as i64, json, self.now_ns as i64])?;
+        let json =
+            serde_json::to_string(effect).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        let insert =
+            if is(self.config.mutant, Mutant::RetryWithoutIdempotence) { "INSERT OR REPLACE" } else { "INSERT" };
+        let insert =
+            format!("{insert} INTO applied (agent, number, effect, asked, applied_ns) VALUES (?1, ?2, ?3, 1, ?4)");
+        self.connection.prepare_cached(&insert)?.execute(params![
+            self.key.agent,
+            self.key.number as i64,
+            json,
+            self.now_ns as i64
+        ])?;
         Ok(())
     }
 

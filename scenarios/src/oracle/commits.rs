@@ -1,7 +1,7 @@
 //! `acknowledged-durable`: at each acknowledgement of a write there is a commit behind it, and its WAL frames are durable. Cheap: it looks at the disk's
 //! own account of what is pending, not into the database.
 
-use seedstorm_model::claims::Committed;
+use seedstorm_model::claims::{Committed, OperationBegun};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::trace::{Event, Interest, ProcessId};
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 /// Behind each acknowledgement is a commit of its own, durable when it ended.
 #[derive(Default)]
 pub struct AcknowledgedDurable {
-    /// The last commit that each process has acknowledged: (boot, number).
-    acknowledged: BTreeMap<ProcessId, (u32, u64)>,
+    /// What each process had committed when it began its operation, or when it last acknowledged one: (boot, number of the commit).
+    accounted: BTreeMap<ProcessId, (u32, u64)>,
 }
 
 impl Invariant for AcknowledgedDurable {
@@ -24,19 +24,23 @@ impl Invariant for AcknowledgedDurable {
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        let Some(Committed { key, was_found, .. }) = event.claim() else { return Ok(()) };
         let Some(process) = event.process else { return Ok(()) };
+        if event.claim::<OperationBegun>().is_some() {
+            let number = view.commit_durability(process).map_or(0, |commit| commit.number);
+            self.accounted.insert(process, (event.boot, number));
+        }
+        let Some(Committed { key, was_found, .. }) = event.claim() else { return Ok(()) };
         // What was found had been committed by an earlier try, perhaps in an earlier life.
         if was_found {
             return Ok(());
         }
         let before =
-            self.acknowledged.get(&process).filter(|(boot, _)| *boot == event.boot).map_or(0, |(_, number)| *number);
+            self.accounted.get(&process).filter(|(boot, _)| *boot == event.boot).map_or(0, |(_, number)| *number);
         let commit = view.commit_durability(process).filter(|commit| commit.number > before);
         let operation = format!("{}#{}", key.agent, key.number);
         let problem = match commit {
             Some(commit) => {
-                self.acknowledged.insert(process, (event.boot, commit.number));
+                self.accounted.insert(process, (event.boot, commit.number));
                 if commit.is_durable {
                     return Ok(());
                 }

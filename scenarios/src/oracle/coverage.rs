@@ -1,9 +1,9 @@
 //! What must happen sometimes: read off claims and SQLite's own locks, so that a sweep can show that it went where bugs live. It judges nothing.
 
-use seedstorm_model::claims::{BusyRetried, Committed, OutcomeUnknown};
+use seedstorm_model::claims::{BusyRetried, Committed, OperationBegun, OutcomeUnknown};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
-use seedstorm_sim::sys::claim::Happened;
+use seedstorm_sim::sys::claim::{Claim, Happened};
 use seedstorm_sim::trace::{Body, CallKind, Event, Interest, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +24,8 @@ pub struct Coverage {
     slots: BTreeMap<u64, [BTreeSet<ProcessId>; SLOTS]>,
     /// WALs whose header has been written.
     headed: BTreeSet<u64>,
+    /// When each process began its operation, in nanoseconds.
+    begun_ns: BTreeMap<ProcessId, u64>,
 }
 
 impl Invariant for Coverage {
@@ -38,17 +40,27 @@ impl Invariant for Coverage {
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         match event.body {
-            Body::Call { kind: CallKind::WriteAt, object, arguments: [0, WAL_HEADER_BYTES], result: Ok(_), .. } => {
-                if !self.headed.insert(object) {
-                    view.cover("wal_reset");
-                }
+            Body::Call { kind: CallKind::WriteAt, object, arguments: [0, WAL_HEADER_BYTES], result: Ok(_), .. }
+                if !self.headed.insert(object) =>
+            {
+                view.cover("wal_reset");
             }
             Body::Call { kind: CallKind::SharedLock, object, arguments: [range, flags], result: Ok(_), .. } => {
                 if let Some(process) = event.process {
                     self.locked(object, process, range, flags, view);
                 }
             }
-            Body::Claim { .. } => note_claim(event, view),
+            Body::Claim { kind, .. } => {
+                if let (Some(process), OperationBegun::KIND) = (event.process, kind) {
+                    self.begun_ns.insert(process, event.time_ns);
+                }
+                if let (Some(process), Committed::KIND) = (event.process, kind)
+                    && let Some(begun_ns) = self.begun_ns.remove(&process)
+                {
+                    view.latency("transaction_ns", event.time_ns - begun_ns);
+                }
+                note_claim(event, view);
+            }
             Body::Ended(_) => {
                 let process = event.process;
                 let held = self.slots.values_mut().flatten();
@@ -85,11 +97,11 @@ impl Coverage {
     fn locked(&mut self, database: u64, process: ProcessId, range: u64, flags: u64, view: &View<'_>) {
         let slots = self.slots.entry(database).or_default();
         let first = (range >> 8) as usize;
-        for slot in first..(first + (range & 0xFF) as usize).min(SLOTS) {
+        for holders in slots.iter_mut().skip(first).take((range & 0xFF) as usize) {
             if flags & UNLOCK == 0 {
-                slots[slot].insert(process);
+                holders.insert(process);
             } else {
-                slots[slot].remove(&process);
+                holders.remove(&process);
             }
         }
         let another = |slot: usize| slots[slot].iter().any(|holder| *holder != process);

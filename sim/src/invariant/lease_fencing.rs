@@ -3,7 +3,7 @@
 use super::{Invariant, Violation};
 use crate::kernel::View;
 use crate::sys::claim::FencedWrite;
-use crate::trace::{Event, Interest};
+use crate::trace::{Body, Event, Interest};
 use std::collections::BTreeMap;
 
 /// In each resource's own order of writes, fencing tokens never fall (Kleppmann 2016, "How to do distributed locking").
@@ -22,19 +22,26 @@ impl Invariant for LeaseFencing {
     }
 
     fn interest(&self) -> Interest {
-        Interest::CLAIMS
+        Interest::CLAIMS.and(Interest::LIVES)
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        let Some(FencedWrite { resource, token, sequence }) = event.claim() else { return Ok(()) };
+        if let Body::MachineCrashed = event.body {
+            // Nobody is left who could write with an old token, and a write that was not durable may give its place to another.
+            self.writes.clear();
+        }
         let role = event.process.map_or("-", |process| view.process(process).role);
+        let Some(FencedWrite { resource, token, sequence }) = event.claim() else { return Ok(()) };
         let writes = self.writes.entry(resource.clone()).or_default();
         let before = writes.range(..sequence).next_back().filter(|(_, before)| **before > token);
+        // One place given twice: whichever came second didn't look at the first.
+        let same = writes.get(&sequence).filter(|other| **other != token).map(|other| (*other).max(token));
         let after = writes.range(sequence + 1..).next().filter(|(_, after)| **after < token);
-        let wrong = match (before, after) {
-            (Some((at, newer)), _) => Some((*at, *newer, sequence, token)),
-            (None, Some((at, older))) => Some((sequence, token, *at, *older)),
-            (None, None) => None,
+        let wrong = match (before, after, same) {
+            (Some((at, newer)), ..) => Some((*at, *newer, sequence, token)),
+            (None, Some((at, older)), _) => Some((sequence, token, *at, *older)),
+            (None, None, Some(newer)) => Some((sequence, newer, sequence, token.min(writes[&sequence]))),
+            (None, None, None) => None,
         };
         writes.insert(sequence, token);
         if writes.len() > KEPT_MAX {

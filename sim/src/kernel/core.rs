@@ -61,6 +61,8 @@ pub(crate) struct Core {
     pub(super) wall_offset_ns: i64,
     pub(super) tasks: Vec<Task>,
     pub(super) free_tasks: Vec<TaskId>,
+    /// Whether some task has awaited a call through a combinator with wakers of its own.
+    pub(super) has_combinators: bool,
     pub(super) ready: Vec<Ready>,
     pub(super) timers: BTreeSet<(u64, Timer)>,
     pub(super) waiting: BTreeMap<WaitKey, Vec<TaskId>>,
@@ -149,8 +151,15 @@ impl Kernel {
     #[inline]
     pub(crate) fn announce(&self, sys: &Identity, header: &Header) -> Identity {
         self.with(|core| {
-            let identity = core.acting(self.0.polled.get(), sys);
-            core.announce(&identity, header);
+            let polled = self.0.polled.get();
+            if polled == sys.task && core.is_current(sys) {
+                core.announce(sys, header);
+                return *sys;
+            }
+            let identity = core.acting(polled, sys);
+            if core.is_current(&identity) {
+                core.announce(&identity, header);
+            }
             identity
         })
     }
@@ -161,6 +170,7 @@ impl Kernel {
         if waker.data() != self.0.own_waker.get() {
             self.with(|core| {
                 if core.is_current(sys) {
+                    core.has_combinators = true;
                     core.tasks[sys.task.0 as usize].waker = Some(waker.clone());
                 }
             });
@@ -168,15 +178,17 @@ impl Kernel {
     }
 
     pub(crate) fn withdraw(&self, sys: &Identity) {
-        if self.is_granted(sys) {
+        let is_current = self.with(|core| {
+            let is_current = core.is_current(sys);
+            if is_current {
+                core.withdraw(sys.task);
+            }
+            is_current
+        });
+        if is_current && self.is_granted(sys) {
             // Else the task's next call would take effect before it is picked.
             self.0.granted.set(NO_TASK);
         }
-        self.with(|core| {
-            if core.is_current(sys) {
-                core.withdraw(sys.task);
-            }
-        });
     }
 
     /// Lets the picked call of `sys`'s task take effect.
@@ -234,7 +246,7 @@ impl Core {
     }
 
     /// Who makes a call: a file or a `Sys` may have come from another task of the process, which may have ended since.
-    #[inline]
+    #[cold]
     fn acting(&self, polled: TaskId, sys: &Identity) -> Identity {
         let Some(slot) = self.tasks.get(polled.0 as usize) else { return *sys };
         let (task, generation) = (polled, slot.generation);
@@ -246,9 +258,6 @@ impl Core {
 
     #[inline]
     fn announce(&mut self, sys: &Identity, header: &Header) {
-        if !self.is_current(sys) {
-            return;
-        }
         let state = self.tasks[sys.task.0 as usize].state;
         assert!(
             state == TaskState::Running,
@@ -266,7 +275,9 @@ impl Core {
         slot.call = call;
         slot.announced_ns = self.now_ns;
         slot.is_counted = false;
-        slot.waker = None;
+        if self.has_combinators {
+            slot.waker = None;
+        }
         match header.sleep_ns {
             None => {
                 // A process that announces is running, never paused: no need of `make_ready`.
@@ -325,7 +336,9 @@ impl Core {
             Some(Injected::Fail(errno)) => Effect::Done(Err(errno)),
             injected => call.effect(self, caller, injected),
         };
-        self.controls.extend(after);
+        if let Some(control) = after {
+            self.controls.push_back(control);
+        }
         match effect {
             Effect::Wait(key, deadline_ns) => {
                 self.wait(sys.task, key, deadline_ns);

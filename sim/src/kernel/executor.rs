@@ -53,22 +53,18 @@ impl Executor {
     /// Runs until the end: all work done, or a violation.
     pub(super) fn run(&mut self) {
         loop {
-            let (action, now_ns, first, waker) = self.kernel.with(|core| {
+            let (action, now_ns, first, has_combinators) = self.kernel.with(|core| {
                 let action = core.next_action();
-                let (first, waker) = match action {
-                    Action::Poll(task, kind) => {
-                        (core.begin_if_first(task, kind), core.tasks[task.0 as usize].waker.clone())
-                    }
-                    _ => (false, None),
+                let first = match action {
+                    Action::Poll(task, kind) => core.begin_if_first(task, kind),
+                    _ => false,
                 };
-                (action, core.now_ns, first, waker)
+                (action, core.now_ns, first, core.has_combinators)
             });
             match action {
                 Action::Poll(task, _) => {
-                    if let Some(waker) = waker
-                        && !first
-                    {
-                        self.wake_combinator(task, &waker);
+                    if has_combinators && !first {
+                        self.wake_combinator(task);
                     }
                     self.poll(task, now_ns, first);
                 }
@@ -111,8 +107,9 @@ impl Executor {
 
     /// Tells a combinator that polls only those of its futures that were woken which one to poll. The task itself is polled next anyway.
     #[cold]
-    fn wake_combinator(&mut self, task: TaskId, waker: &Waker) {
-        waker.wake_by_ref();
+    fn wake_combinator(&mut self, task: TaskId) {
+        let Some(waker) = self.kernel.with(|core| core.tasks[task.0 as usize].waker.clone()) else { return };
+        waker.wake();
         self.woken.tasks.lock().unwrap_or_else(PoisonError::into_inner).retain(|woken| *woken != task);
     }
 

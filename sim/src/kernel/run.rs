@@ -204,6 +204,7 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
         wall_offset_ns: 0,
         tasks: Vec::new(),
         free_tasks: Vec::new(),
+        has_combinators: false,
         ready: Vec::new(),
         timers: BTreeSet::new(),
         waiting: BTreeMap::new(),

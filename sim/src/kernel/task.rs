@@ -277,7 +277,6 @@ impl Core {
         }
         slot.timed_out = false;
         slot.interrupted = false;
-        slot.waker = None;
     }
 
     /// Interrupts a process's sleeping tasks, as a signal with a handler does (nanosleep(2): EINTR).

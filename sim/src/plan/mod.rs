@@ -3,17 +3,18 @@
 
 mod fault;
 mod options;
+mod reading;
 mod strategy;
 
 pub use fault::{FaultKind, FaultPlan, Position, Trigger};
 pub use options::{Faults, Options, OptionsError};
+pub use reading::{PlanError, read_faults};
 pub use strategy::StrategyPlan;
 
 use crate::seed::Seed;
 use crate::sys::disk::Persistence;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use thiserror::Error;
 
 /// The version of the plan's format. A reader refuses a newer one.
 pub const PLAN_FORMAT: u32 = 1;
@@ -78,20 +79,6 @@ pub struct Operation {
     pub arguments: BTreeMap<String, toml::Value>,
 }
 
-/// Why a plan can't be read.
-#[derive(Debug, Error)]
-pub enum PlanError {
-    /// Not TOML, or not a plan. The text names line and key.
-    #[error("{0}")]
-    Malformed(#[from] toml::de::Error),
-    /// Written by a newer version.
-    #[error("format {found} is newer than {PLAN_FORMAT}, the newest that this version reads")]
-    TooNew {
-        /// The format that the file names.
-        found: u32,
-    },
-}
-
 impl Plan {
     /// The plan as TOML.
     pub fn to_toml(&self) -> String {
@@ -103,8 +90,7 @@ impl Plan {
     /// # Errors
     /// What is wrong and where: line, key, what is allowed.
     pub fn from_toml(text: &str) -> Result<Plan, PlanError> {
-        let plan: Plan = toml::from_str(text)?;
-        if plan.format > PLAN_FORMAT { Err(PlanError::TooNew { found: plan.format }) } else { Ok(plan) }
+        reading::read_plan(text)
     }
 
     /// A whole-number setting, or `default` where the plan has none.

@@ -74,7 +74,7 @@ impl Claim for LockTimedOut {
     const KIND: &'static str = "lock-timed-out";
 }
 
-/// A resource behind a lease has accepted a write. Claims come after their effects and may overtake each other; the sequence tells the true order.
+/// A resource behind a lease has accepted a write, or let a holder in who will write. Claims come after their effects and may overtake each other; the sequence tells the true order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FencedWrite {
     /// The resource's name.

@@ -107,6 +107,29 @@ fn a_listener_and_invariants_change_nothing() {
     }
 }
 
+#[test]
+#[expect(
+    clippy::disallowed_types,
+    reason = "the test is that a program which iterates over one does so in the same order in each run"
+)]
+fn a_program_that_iterates_over_a_hash_map_runs_the_same_each_time() {
+    let hash = || {
+        let outcome = run_plain(&plan(), |world| {
+            world.process("a", 0, |sys| async move {
+                let map: std::collections::HashMap<u32, u32> = (0..50).map(|number| (number, number)).collect();
+                for key in map.keys() {
+                    note(&sys, key.to_string()).await;
+                }
+                Exit::success()
+            });
+        });
+        outcome.expect("it runs").trace_hash
+    };
+    let first = hash();
+    let others: Vec<TraceHash> = (0..5).map(|_| hash()).collect();
+    assert_eq!(others, [first; 5]);
+}
+
 /// Where the tracing subscriber of a test writes.
 #[derive(Clone, Default)]
 struct Written(Arc<StdMutex<Vec<u8>>>);

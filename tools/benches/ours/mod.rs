@@ -10,7 +10,7 @@ use small::Small;
 use std::time::Instant;
 
 /// Runs one side; gives what it prints: `units seconds`, or one number.
-pub fn run(arguments: &[String]) -> String {
+pub(crate) fn run(arguments: &[String]) -> String {
     let number = |index: usize| arguments.get(index).and_then(|text| text.parse::<u64>().ok()).unwrap_or(1);
     match arguments.first().map(String::as_str) {
         Some("yield") => timed(&Small::Yields { tasks: number(1), rounds: number(2) }, 1, |steps, _| steps),

@@ -10,7 +10,7 @@ use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
 use seedstorm_sim::{Draw, Errno, Exit, Options, Plan, Scenario, Seed, Sys, View, World};
 
 /// A small scenario.
-pub enum Small {
+pub(super) enum Small {
     /// Processes that only yield.
     Yields { tasks: u64, rounds: u64 },
     /// Processes that sleep for drawn times.

@@ -207,7 +207,12 @@ fn others_level(file: *mut ffi::sqlite3_file) -> c_int {
     WORLD.with_borrow(|world| {
         let mine = world.handles[index].as_ref().map(|handle| handle.file);
         let others = world.handles.iter().enumerate().filter(|(other, _)| *other != index);
-        others.filter_map(|(_, handle)| handle.as_ref()).filter(|handle| Some(handle.file) == mine).map(|handle| handle.level).max().unwrap_or(0)
+        others
+            .filter_map(|(_, handle)| handle.as_ref())
+            .filter(|handle| Some(handle.file) == mine)
+            .map(|handle| handle.level)
+            .max()
+            .unwrap_or(0)
     })
 }
 
@@ -260,7 +265,13 @@ unsafe extern "C" fn x_device(_file: *mut ffi::sqlite3_file) -> c_int {
     ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE
 }
 
-unsafe extern "C" fn x_shm_map(file: *mut ffi::sqlite3_file, region: c_int, _len: c_int, extend: c_int, out: *mut *mut c_void) -> c_int {
+unsafe extern "C" fn x_shm_map(
+    file: *mut ffi::sqlite3_file,
+    region: c_int,
+    _len: c_int,
+    extend: c_int,
+    out: *mut *mut c_void,
+) -> c_int {
     let place = call(file, |handle, file| {
         if !handle.is_mapped {
             handle.is_mapped = true;
@@ -375,17 +386,28 @@ unsafe extern "C" fn x_delete(_vfs: *mut ffi::sqlite3_vfs, name: *const c_char, 
     if known.is_some() { ffi::SQLITE_OK } else { ffi::SQLITE_IOERR_DELETE_NOENT }
 }
 
-unsafe extern "C" fn x_access(_vfs: *mut ffi::sqlite3_vfs, name: *const c_char, _flags: c_int, out: *mut c_int) -> c_int {
+unsafe extern "C" fn x_access(
+    _vfs: *mut ffi::sqlite3_vfs,
+    name: *const c_char,
+    _flags: c_int,
+    out: *mut c_int,
+) -> c_int {
     suspend();
     // SAFETY: SQLite passes a NUL-terminated name and a place for the answer.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-    let is_there = WORLD.with_borrow(|world| world.names.get(name.as_ref()).is_some_and(|file| !world.files[*file].bytes.is_empty()));
+    let is_there = WORLD
+        .with_borrow(|world| world.names.get(name.as_ref()).is_some_and(|file| !world.files[*file].bytes.is_empty()));
     // SAFETY: as above.
     unsafe { *out = c_int::from(is_there) };
     ffi::SQLITE_OK
 }
 
-unsafe extern "C" fn x_full_name(_vfs: *mut ffi::sqlite3_vfs, name: *const c_char, len: c_int, out: *mut c_char) -> c_int {
+unsafe extern "C" fn x_full_name(
+    _vfs: *mut ffi::sqlite3_vfs,
+    name: *const c_char,
+    len: c_int,
+    out: *mut c_char,
+) -> c_int {
     // SAFETY: SQLite passes a NUL-terminated name and room for `len` bytes.
     unsafe {
         let bytes = CStr::from_ptr(name).to_bytes_with_nul();

@@ -10,7 +10,8 @@ fn main() {
         eprintln!("usage: peer-madsim yield|sleep TASKS ROUNDS");
         std::process::exit(2);
     };
-    let (tasks, rounds): (u64, u64) = (tasks.parse().expect("a number of tasks"), rounds.parse().expect("a number of rounds"));
+    let (tasks, rounds): (u64, u64) =
+        (tasks.parse().expect("a number of tasks"), rounds.parse().expect("a number of rounds"));
     let sleeps = work == "sleep";
     let runtime = madsim::runtime::Runtime::with_seed_and_config(1, madsim::Config::default());
     // Outside the runtime this is the machine's clock; inside it would be simulated time.

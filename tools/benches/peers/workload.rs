@@ -39,7 +39,7 @@ pub(crate) fn agent(agent: u64, transactions: u64) -> rusqlite::Result<u64> {
     for number in 0..transactions {
         let mix = (agent * 7919 + number).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let key = format!("key-{}", mix % 12);
-        if mix % 8 == 0 {
+        if mix.is_multiple_of(8) {
             connection
                 .prepare_cached("SELECT count(*), sum(version) FROM board")?
                 .query_row([], |row| row.get::<_, i64>(0))?;
@@ -58,7 +58,7 @@ pub(crate) fn agent(agent: u64, transactions: u64) -> rusqlite::Result<u64> {
 fn transaction(connection: &Connection, agent: u64, number: u64, key: &str, bytes: usize) -> rusqlite::Result<()> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     connection.prepare_cached("INSERT INTO operation VALUES(?, ?)")?.execute(params![agent as i64, number as i64])?;
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         connection
             .prepare_cached("INSERT INTO note(agent, body) VALUES(?, zeroblob(?))")?
             .execute(params![agent as i64, bytes as i64])?;

@@ -31,7 +31,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 
     /// Print each event of a run on stderr, with simulated time and process (also: the variable SEEDSTORM_LOG).
-    #[arg(long, global = true, value_enum)]
+    #[arg(long, global = true, value_enum, value_name = "trace|debug|off", hide_possible_values = true)]
     pub(crate) log: Option<LogLevel>,
 }
 

@@ -19,10 +19,6 @@ pub(crate) struct ReplayArguments {
     #[arg(long, value_name = "N", requires = "scenario")]
     pub(crate) seed: Option<u64>,
 
-    /// How the seed's plan is drawn.
-    #[command(flatten)]
-    pub(crate) draw: DrawArguments,
-
     /// Write every event to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -34,4 +30,8 @@ pub(crate) struct ReplayArguments {
     /// Print one JSON object, as `run --json` does.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// How the seed's plan is drawn.
+    #[command(flatten)]
+    pub(crate) draw: DrawArguments,
 }

@@ -15,10 +15,6 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", conflicts_with = "plan")]
     pub(crate) seed: Option<u64>,
 
-    /// How the plan is drawn.
-    #[command(flatten)]
-    pub(crate) draw: DrawArguments,
-
     /// Run the plan in this TOML file instead of drawing one.
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
@@ -42,4 +38,8 @@ pub(crate) struct RunArguments {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// How the plan is drawn.
+    #[command(flatten)]
+    pub(crate) draw: DrawArguments,
 }

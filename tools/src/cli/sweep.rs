@@ -32,10 +32,6 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "5m", default_value = "5m", value_parser = positive_duration)]
     pub(crate) seed_timeout: u64,
 
-    /// How plans are drawn.
-    #[command(flatten)]
-    pub(crate) draw: DrawArguments,
-
     /// Where failures are kept.
     #[command(flatten)]
     pub(crate) artifacts: ArtifactArguments,
@@ -43,6 +39,10 @@ pub(crate) struct SweepArguments {
     /// Print one JSON line for each seed, and a last one with the summary.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// How plans are drawn.
+    #[command(flatten)]
+    pub(crate) draw: DrawArguments,
 }
 
 fn positive_duration(text: &str) -> Result<u64, String> {

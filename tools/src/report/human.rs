@@ -1,9 +1,11 @@
 //! Output for people: what was drawn first, the verdict last. No field of the machine output is defined here.
 
-use super::{Quantiles, RunEvent, RunResult, Sink, SweepSummary};
+use super::{Metric, RunEvent, RunResult, Sink, SweepSummary};
 use crate::duration::words;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use seedstorm_sim::Plan;
+use seedstorm_sim::metrics::{Nanoseconds, Quantiles};
+use seedstorm_sim::plan::StrategyPlan;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -83,7 +85,12 @@ impl<W: Write> Human<W> {
         for violation in &result.violations {
             writeln!(self.output, "\nviolated: {}", violation.invariant)?;
             writeln!(self.output, "  {}", violation.message)?;
-            writeln!(self.output, "  at step {}, {} into the run", grouped(violation.step), words(violation.time_ns))?;
+            writeln!(
+                self.output,
+                "  at step {}, {} into the run",
+                grouped(violation.step),
+                Nanoseconds(violation.time_ns)
+            )?;
             writeln!(self.output, "  fingerprint {}", violation.fingerprint)?;
         }
         if let Some(path) = &result.reproducer {
@@ -173,11 +180,11 @@ fn summary_of_run(result: &RunResult) -> Table {
     let mut table = table();
     add(&mut table, "steps", grouped(result.steps));
     add(&mut table, "events", grouped(result.events));
-    add(&mut table, "simulated time", words(result.simulated_ns));
+    add(&mut table, "simulated time", Nanoseconds(result.simulated_ns));
     add(&mut table, "simulated to real", ratio(result.simulated_ns, result.wall_ns));
     add(&mut table, "faults that fired", counts(&result.faults));
     add(&mut table, "transactions", grouped(result.count("transactions")));
-    if let Some(super::Metric::Rate(rate)) = result.metrics.get("transactions_per_simulated_s") {
+    if let Some(Metric::Rate(rate)) = result.metrics.get("transactions_per_simulated_s") {
         add(&mut table, "transactions per simulated second", format!("{rate:.1}"));
     }
     add(&mut table, "zero-byte files", result.count("zero_byte_files"));
@@ -187,20 +194,24 @@ fn summary_of_run(result: &RunResult) -> Table {
     table
 }
 
-fn add_latencies(table: &mut Table, strategy: &str, metrics: &BTreeMap<String, super::Metric>) {
+fn add_latencies(table: &mut Table, strategy: &str, metrics: &BTreeMap<String, Metric>) {
     for (name, metric) in metrics {
-        if let super::Metric::Latency(latency) = metric {
-            let name = name.trim_end_matches("_ns").replace('_', "-");
-            add(table, &format!("{name} p50 / p90 / p99 / max ({strategy})"), quantiles(latency));
+        if let Metric::Latency(latency) = metric {
+            add_latency(table, strategy, name, latency);
         }
     }
+}
+
+fn add_latency(table: &mut Table, strategy: &str, name: &str, latency: &Quantiles) {
+    let name = name.trim_end_matches("_ns").replace('_', "-");
+    add(table, &format!("{name} p50 / p90 / p99 / max ({strategy})"), quantiles(latency));
 }
 
 fn quantiles(latency: &Quantiles) -> String {
     if latency.count == 0 {
         return "none".to_owned();
     }
-    [latency.p50, latency.p90, latency.p99, latency.max].map(words).join(" / ")
+    [latency.p50, latency.p90, latency.p99, latency.max].map(|ns| Nanoseconds(ns).to_string()).join(" / ")
 }
 
 fn summary_of_sweep(summary: &SweepSummary) -> Table {
@@ -208,9 +219,14 @@ fn summary_of_sweep(summary: &SweepSummary) -> Table {
     add(&mut table, "runs", grouped(summary.seeds));
     add(&mut table, "seeds per second", format!("{:.1}", summary.seeds_per_s));
     add(&mut table, "steps", grouped(summary.steps));
-    add(&mut table, "simulated time", words(summary.simulated_ns));
+    add(&mut table, "simulated time", Nanoseconds(summary.simulated_ns));
     add(&mut table, "simulated to real", format!("{:.1}:1", summary.simulated_to_real));
     add(&mut table, "strategies", counts(&summary.strategies));
+    // Under the others they are no time.
+    let timed = StrategyPlan::Timed.name();
+    for (name, latency) in summary.latencies.get(timed).into_iter().flatten() {
+        add_latency(&mut table, timed, name, latency);
+    }
     add(&mut table, "faults that fired", counts(&summary.faults));
     add(&mut table, "run twice, differing", format!("{}, {}", summary.run_twice, summary.differences.len()));
     if summary.workers_replaced > 0 {

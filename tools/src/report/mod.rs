@@ -8,7 +8,7 @@ mod terminal;
 
 pub(crate) use human::Human;
 pub(crate) use json::{RunObject, SweepLines};
-pub(crate) use result::{Metric, Quantiles, Replayed, RunResult};
+pub(crate) use result::{Metric, Replayed, RunResult};
 pub(crate) use summary::{Difference, FingerprintGroup, SweepSummary};
 pub(crate) use terminal::colours_are_wanted;
 

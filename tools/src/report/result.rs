@@ -2,6 +2,7 @@
 
 use crate::panics;
 use seedstorm_sim::invariant::Violation;
+use seedstorm_sim::metrics::Quantiles;
 use seedstorm_sim::{Outcome, Plan, Scenario};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -14,23 +15,6 @@ pub(crate) enum Verdict {
     Pass,
     /// It didn't.
     Fail,
-}
-
-/// Quantiles of a simulated latency, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Quantiles {
-    /// How many were measured.
-    pub(crate) count: u64,
-    /// Half of them took no longer.
-    pub p50: u64,
-    /// 90 % took no longer.
-    pub p90: u64,
-    /// 99 % took no longer.
-    pub p99: u64,
-    /// 99.9 % took no longer.
-    pub p999: u64,
-    /// The longest.
-    pub(crate) max: u64,
 }
 
 /// One metric. Latencies mean simulated time only under the strategy `timed`.
@@ -132,15 +116,7 @@ impl RunResult {
         let metrics = &mut result.metrics;
         metrics.extend(observations.counters.iter().map(|(name, count)| ((*name).to_owned(), Metric::Count(*count))));
         for (name, histogram) in &observations.latencies {
-            let quantiles = Quantiles {
-                count: histogram.len(),
-                p50: histogram.value_at_quantile(0.5),
-                p90: histogram.value_at_quantile(0.9),
-                p99: histogram.value_at_quantile(0.99),
-                p999: histogram.value_at_quantile(0.999),
-                max: histogram.max(),
-            };
-            metrics.insert((*name).to_owned(), Metric::Latency(quantiles));
+            metrics.insert((*name).to_owned(), Metric::Latency(Quantiles::from(histogram)));
         }
         let per_second = per_simulated_s(result.count("transactions"), result.simulated_ns);
         result.metrics.insert("transactions_per_simulated_s".to_owned(), Metric::Rate(per_second));

@@ -1,5 +1,6 @@
 //! The summary of a sweep: the fields of the machine output, a contract. How failures come into groups is in `sweep::grouping`.
 
+use seedstorm_sim::metrics::Quantiles;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -73,6 +74,8 @@ pub(crate) struct SweepSummary {
     pub(crate) never_happened: Vec<(String, String)>,
     /// How many faults of each kind fired.
     pub(crate) faults: BTreeMap<String, u64>,
+    /// Simulated latencies of all runs by strategy and name, in nanoseconds. They mean time only under `timed`.
+    pub(crate) latencies: BTreeMap<String, BTreeMap<String, Quantiles>>,
     /// How many runs each strategy had.
     pub(crate) strategies: BTreeMap<String, u64>,
     /// How many seeds ran twice.

@@ -12,6 +12,7 @@ use crate::measured::Stopwatch;
 use crate::report::{Difference, RunEvent, RunResult, Sink};
 use crate::reproducer::Reproducer;
 use anyhow::anyhow;
+use seedstorm_sim::metrics::Latencies;
 use seedstorm_sim::{Options, Plan, Seed};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How far results may run ahead of one that is slow. It bounds what is held back to keep the order.
-const AHEAD_MAX: u64 = 4096;
+const AHEAD_MAX: u64 = 1024;
 
 /// How often the sweep looks whether it has been interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -65,11 +66,21 @@ enum Task {
 
 /// What a worker's thread has done.
 enum Done {
-    Run { index: u64, result: Box<RunResult>, twice: Option<Option<Difference>>, workers_lost: u64 },
+    Run(Box<Ended>),
     Reproduced(u64, String, Option<String>),
     Abandoned,
     Refused(String),
     Broken(anyhow::Error),
+}
+
+/// A run that has ended.
+struct Ended {
+    index: u64,
+    result: RunResult,
+    latencies: BTreeMap<String, Latencies>,
+    /// If it ran twice: how the two differed, if they did.
+    twice: Option<Option<Difference>>,
+    workers_lost: u64,
 }
 
 struct Queue {
@@ -159,7 +170,7 @@ struct Telling<'a> {
     progress: Progress,
     tally: Tally,
     /// Results that came before those of earlier seeds.
-    early: BTreeMap<u64, Done>,
+    early: BTreeMap<u64, Box<Ended>>,
     next: u64,
     ended: u64,
     reproducers_pending: u64,
@@ -191,7 +202,7 @@ impl<'a> Telling<'a> {
                 self.interrupt()?;
             }
             match results.recv_timeout(LOOK_EVERY) {
-                Ok(Done::Run { .. } | Done::Abandoned) if self.stopped => {}
+                Ok(Done::Run(_) | Done::Abandoned) if self.stopped => {}
                 Ok(Done::Abandoned) => {}
                 Ok(Done::Refused(why)) => return Err(Problem::Usage(why)),
                 Ok(Done::Broken(error)) => return Err(Problem::Internal(error)),
@@ -199,9 +210,9 @@ impl<'a> Telling<'a> {
                     self.reproducers_pending -= 1;
                     self.tally.reproducer(index, &fingerprint, path);
                 }
-                Ok(Done::Run { index, result, twice, workers_lost }) => {
+                Ok(Done::Run(run)) => {
                     self.ended += 1;
-                    self.early.insert(index, Done::Run { index, result, twice, workers_lost });
+                    self.early.insert(run.index, run);
                     self.tell_in_order()?;
                     self.progress.at(self.ended, self.tally.failed());
                 }
@@ -216,18 +227,18 @@ impl<'a> Telling<'a> {
 
     fn tell_in_order(&mut self) -> Result<()> {
         while !self.stopped
-            && let Some(done) = self.early.remove(&self.next)
+            && let Some(run) = self.early.remove(&self.next)
         {
             self.next += 1;
-            self.tell(done)?;
+            self.tell(*run)?;
         }
         let told = self.next;
         self.queue.change(|state| state.told = told);
         Ok(())
     }
 
-    fn tell(&mut self, done: Done) -> Result<()> {
-        let Done::Run { index, result, twice, workers_lost } = done else { return Ok(()) };
+    fn tell(&mut self, run: Ended) -> Result<()> {
+        let Ended { index, result, latencies, twice, workers_lost } = run;
         let is_failure = !result.passed();
         let sink = &mut self.sink;
         let told = if is_failure {
@@ -236,6 +247,7 @@ impl<'a> Telling<'a> {
             sink.event(&RunEvent::SweepSeed(&result))
         };
         self.tally.replaced(workers_lost);
+        self.tally.latencies(&result.strategy, &latencies);
         if let Some(difference) = twice {
             self.tally.ran_twice(difference);
         }
@@ -258,8 +270,8 @@ impl<'a> Telling<'a> {
 
     /// Tells what is there, although earlier seeds have not ended.
     fn interrupt(&mut self) -> Result<()> {
-        for (_, done) in std::mem::take(&mut self.early) {
-            self.tell(done)?;
+        for (_, run) in std::mem::take(&mut self.early) {
+            self.tell(*run)?;
         }
         self.interrupted = true;
         self.stop();
@@ -312,15 +324,16 @@ fn run(sweep: &Sweep<'_>, queue: &Queue, worker: &mut Option<Worker>, index: u64
     };
     let request = sweep.request(index, Also::Nothing);
     let stopwatch = Stopwatch::start();
-    let result = match ask(worker, &request, &asking)? {
+    let (result, latencies) = match ask(worker, &request, &asking)? {
         Asked::Abandoned => return Ok(Done::Abandoned),
         Asked::Answered(Answer::Refused(why)) => return Ok(Done::Refused(why)),
         Asked::Answered(Answer::Failed(why)) => return Ok(Done::Broken(anyhow!(why))),
-        Asked::Answered(Answer::Ended { result, .. }) => result,
+        Asked::Answered(Answer::Ended { result, latencies, .. }) => (*result, latencies),
         Asked::Lost(violation) => {
             let (scenario, _) = sweep.run(index);
-            let result = Box::new(RunResult::lost(scenario, &sweep.plan(index)?, stopwatch.elapsed_ns(), violation));
-            return Ok(Done::Run { index, result, twice: None, workers_lost: 1 });
+            let result = RunResult::lost(scenario, &sweep.plan(index)?, stopwatch.elapsed_ns(), violation);
+            let latencies = BTreeMap::new();
+            return Ok(Done::Run(Box::new(Ended { index, result, latencies, twice: None, workers_lost: 1 })));
         }
     };
     let twice = if sweep.arguments.determinism.takes(index, sweep.runs) {
@@ -332,7 +345,7 @@ fn run(sweep: &Sweep<'_>, queue: &Queue, worker: &mut Option<Worker>, index: u64
     } else {
         None
     };
-    Ok(Done::Run { index, result, twice, workers_lost: 0 })
+    Ok(Done::Run(Box::new(Ended { index, result, latencies, twice, workers_lost: 0 })))
 }
 
 fn reproduce(

@@ -1,6 +1,7 @@
 //! Adds up results into a summary, and failures into groups of one fingerprint. Results come in the order of seeds.
 
 use crate::report::{Difference, FingerprintGroup, RunResult, SweepSummary};
+use seedstorm_sim::metrics::Latencies;
 use std::collections::BTreeMap;
 
 /// Failures of one fingerprint that get a reproducer; the others run again from their seeds.
@@ -15,6 +16,7 @@ pub(crate) struct Tally {
     summary: SweepSummary,
     groups: BTreeMap<String, usize>,
     runs: BTreeMap<String, u64>,
+    latencies: BTreeMap<String, BTreeMap<String, Latencies>>,
     /// By fingerprint: the runs whose reproducers have been asked for, and the paths of those that came.
     reproducers: BTreeMap<String, BTreeMap<u64, Option<String>>>,
 }
@@ -88,6 +90,14 @@ impl Tally {
         self.summary.differences.extend(difference);
     }
 
+    /// Adds the simulated latencies of a run under a strategy.
+    pub(crate) fn latencies(&mut self, strategy: &str, latencies: &BTreeMap<String, Latencies>) {
+        let all = self.latencies.entry(strategy.to_owned()).or_default();
+        for (name, latencies) in latencies {
+            all.entry(name.clone()).or_default().merge(latencies);
+        }
+    }
+
     /// Adds workers that were replaced.
     pub(crate) fn replaced(&mut self, count: u64) {
         self.summary.workers_replaced += count;
@@ -105,6 +115,10 @@ impl Tally {
         if wall_ns > 0 {
             summary.seeds_per_s = summary.seeds as f64 * 1e9 / wall_ns as f64;
             summary.simulated_to_real = summary.simulated_ns as f64 / wall_ns as f64;
+        }
+        for (strategy, latencies) in &self.latencies {
+            let quantiles = latencies.iter().map(|(name, latencies)| (name.clone(), latencies.quantiles())).collect();
+            summary.latencies.insert(strategy.clone(), quantiles);
         }
         for group in &mut summary.fingerprints {
             // They came from several workers; the order must not depend on which is faster.

@@ -12,7 +12,7 @@ pub(crate) use worker::work;
 
 use crate::catalogue::Catalogue;
 use crate::cli::SweepArguments;
-use crate::exit::{Exit, Problem, Result};
+use crate::exit::{Exit, Problem, Result, unless_closed};
 use crate::keep;
 use crate::measured::Stopwatch;
 use crate::report::{Human, RunEvent, Sink, SweepLines, SweepSummary, colours_are_wanted};
@@ -52,7 +52,7 @@ pub(crate) fn sweep(catalogue: Catalogue, program: &str, arguments: &SweepArgume
         Box::new(Human::new(std::io::stdout(), colours_are_wanted()))
     };
     let seeds = format!("{} from {}", arguments.seeds.count, arguments.seeds.first);
-    sink.event(&RunEvent::SweepStarted { scenarios: &names, seeds: &seeds, runs, jobs })?;
+    sink.event(&RunEvent::SweepStarted { scenarios: &names, seeds: &seeds, runs, jobs }).or_else(unless_closed)?;
     let interrupt = coordinator::interrupt_flag()?;
     let stopwatch = Stopwatch::start();
     let job = Sweep { arguments, scenarios: scenarios.clone(), options, runs, jobs };
@@ -63,11 +63,6 @@ pub(crate) fn sweep(catalogue: Catalogue, program: &str, arguments: &SweepArgume
     let reproduce = reproduce(program, arguments, &summary, exit);
     sink.event(&RunEvent::Done { reproduce: reproduce.as_deref() }).or_else(unless_closed)?;
     Ok(exit)
-}
-
-/// A closed output has been noticed already, or comes too late to matter.
-fn unless_closed(error: std::io::Error) -> std::io::Result<()> {
-    if error.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
 }
 
 /// Nondeterminism first: it takes the meaning from everything else.

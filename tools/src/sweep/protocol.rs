@@ -2,8 +2,10 @@
 
 use crate::report::RunResult;
 use seedstorm_sim::Options;
+use seedstorm_sim::metrics::Latencies;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -40,6 +42,8 @@ pub(crate) enum Answer {
     Ended {
         /// What it came to.
         result: Box<RunResult>,
+        /// Its simulated latencies by name: the result has their quantiles only, and those can't be added up.
+        latencies: BTreeMap<String, Latencies>,
         /// Whether the worker ends now: something of the run could not be taken out of its memory.
         retires: bool,
     },

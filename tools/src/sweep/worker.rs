@@ -7,7 +7,9 @@ use crate::measured;
 use crate::report::RunResult;
 use crate::reproducer::Reproducer;
 use crate::traced::Tracing;
+use seedstorm_sim::metrics::{Latencies, Measurements};
 use seedstorm_sim::{Seed, Settings};
+use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::sync::mpsc;
 
@@ -45,14 +47,17 @@ fn read_requests(sender: &mpsc::Sender<Request>) {
 
 fn answer(catalogue: Catalogue, request: &Request) -> Answer {
     match try_answer(catalogue, request) {
-        Ok(result) => Answer::Ended { result: Box::new(result), retires: seedstorm_sim::blocking::must_retire() },
+        Ok((result, latencies)) => {
+            let retires = seedstorm_sim::blocking::must_retire();
+            Answer::Ended { result: Box::new(result), latencies, retires }
+        }
         Err(Problem::Usage(why)) => Answer::Refused(why),
         Err(Problem::Internal(error)) => Answer::Failed(format!("{error:#}")),
         Err(Problem::OutputClosed) => Answer::Failed("an output was closed".to_owned()),
     }
 }
 
-fn try_answer(catalogue: Catalogue, request: &Request) -> Result<RunResult> {
+fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTreeMap<String, Latencies>)> {
     let scenario = catalogue.named(&request.scenario)?;
     let plan =
         scenario.plan(Seed(request.seed), &request.options).map_err(|error| Problem::usage(error.to_string()))?;
@@ -65,6 +70,7 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<RunResult> {
     if let Some(tracing) = tracing {
         tracing.finish(measured.outcome.trace_hash)?;
     }
+    let latencies = Measurements::from(&measured.outcome.observations).latencies;
     let mut result = RunResult::new(scenario, &plan, &measured.outcome, measured.wall_ns);
     if let Also::Reproducer(folder) = &request.also
         && !result.passed()
@@ -72,5 +78,5 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<RunResult> {
         let path = Reproducer::new(&plan, &result, Some(measured.outcome.decisions)).write(folder)?;
         result.reproducer = Some(path.display().to_string());
     }
-    Ok(result)
+    Ok((result, latencies))
 }

@@ -8,8 +8,8 @@
 //! | 4 | zero: no further events |
 //! | frame | the [`Tail`] |
 //!
-//! A frame is the length of its compressed bytes, the length of what they hold, and the compressed bytes (zstd, RFC 8878, with its
-//! checksum). Lengths and the version have four bytes, little endian. Values are encoded by [`super::codec`].
+//! A frame is the length of its compressed bytes, the length of what they hold, the hash of the compressed bytes (XXH3, 64 bits), and
+//! those (zstd, RFC 8878). Lengths and the version have four bytes, and all is little endian. Values are encoded by [`super::codec`].
 
 mod reader;
 mod writer;

@@ -4,6 +4,7 @@ use super::{FORMAT, FRAME_BYTES_MAX, Head, Hexadecimal, MAGIC, Problem, Tail, Tr
 use crate::trace::{Record, codec};
 use serde::de::DeserializeOwned;
 use std::io::{self, Read};
+use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::Decompressor;
 
 /// Reads a trace: an iterator of its events. After the last one [`Reader::tail`] tells the run's hash; after an error there are no more.
@@ -99,9 +100,15 @@ impl<R: Read> Reader<R> {
         if let Some(&long) = [len, held].iter().find(|len| **len > FRAME_BYTES_MAX) {
             return Err(at(offset, Problem::TooLong(long)));
         }
-        let compressed = self.bytes(len)?;
-        if compressed.len() < len as usize {
+        let (hash, compressed) = (self.bytes(8)?, self.bytes(len)?);
+        if hash.len() < 8 || compressed.len() < len as usize {
             return Err(at(offset, Problem::Truncated(within)));
+        }
+        if hash != xxh3_64(&compressed).to_le_bytes() {
+            return Err(at(
+                offset,
+                Problem::Damaged("a frame's bytes don't have the hash that they were written with".into()),
+            ));
         }
         let damaged = |error: io::Error| at(offset, Problem::Damaged(error.to_string()));
         self.frame = self.decompressor.decompress(&compressed, held as usize).map_err(damaged)?;

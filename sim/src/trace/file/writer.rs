@@ -9,6 +9,7 @@ use crate::trace::{Event, TraceHash};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
+use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::Compressor;
 
 /// zstd's level: the fastest of those that still halve a trace.
@@ -28,8 +29,7 @@ impl<W: Write> FileWriter<W> {
     /// # Errors
     /// Those of writing.
     pub fn new(out: W, head: &Head) -> io::Result<FileWriter<W>> {
-        let mut compressor = Compressor::new(LEVEL)?;
-        compressor.include_checksum(true)?;
+        let compressor = Compressor::new(LEVEL)?;
         let mut writer = FileWriter { out, compressor, frame: Vec::with_capacity(FRAME_BYTES * 2), events: 0 };
         writer.out.write_all(&MAGIC)?;
         writer.out.write_all(&FORMAT.to_le_bytes())?;
@@ -77,6 +77,7 @@ impl<W: Write> FileWriter<W> {
         let compressed = self.compressor.compress(&self.frame)?;
         self.out.write_all(&(compressed.len() as u32).to_le_bytes())?;
         self.out.write_all(&(self.frame.len() as u32).to_le_bytes())?;
+        self.out.write_all(&xxh3_64(&compressed).to_le_bytes())?;
         self.out.write_all(&compressed)?;
         self.frame.clear();
         Ok(())

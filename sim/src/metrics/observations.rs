@@ -1,0 +1,74 @@
+//! What one run measures while it goes on. What can be sent and merged is in `measurements`. No wall clock.
+
+use super::Measurements;
+use crate::plan::FaultKind;
+use crate::sys::disk::CrashReport;
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Significant decimal digits of a latency.
+pub(super) const DIGITS: u8 = 3;
+
+/// What a run measured.
+#[derive(Default)]
+pub struct Observations {
+    /// How often each named event happened that must happen sometimes.
+    pub coverage: BTreeMap<&'static str, u64>,
+    /// How many faults of each kind fired.
+    pub faults: BTreeMap<FaultKind, u64>,
+    /// Other counts.
+    pub counters: BTreeMap<&'static str, u64>,
+    /// Simulated latencies in nanoseconds. They mean time only under the strategy `timed`.
+    pub latencies: BTreeMap<&'static str, Histogram<u64>>,
+}
+
+impl fmt::Debug for Observations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Measurements::from(self).fmt(f)
+    }
+}
+
+impl Observations {
+    pub(crate) fn cover(&mut self, name: &'static str) {
+        *self.coverage.entry(name).or_default() += 1;
+    }
+
+    pub(crate) fn count(&mut self, name: &'static str, by: u64) {
+        *self.counters.entry(name).or_default() += by;
+    }
+
+    pub(crate) fn fault(&mut self, kind: FaultKind) {
+        *self.faults.entry(kind).or_default() += 1;
+    }
+
+    pub(crate) fn latency(&mut self, name: &'static str, latency_ns: u64) {
+        let histogram = self
+            .latencies
+            .entry(name)
+            .or_insert_with(|| Histogram::new(DIGITS).expect("between 0 and 5 significant digits are always possible"));
+        // Not `saturating_record`: that one never resizes, it clamps.
+        histogram.record(latency_ns).expect("a histogram that resizes itself takes any value");
+    }
+
+    pub(crate) fn crashed(&mut self, report: &CrashReport) {
+        self.count("crash_operations_kept", report.kept as u64);
+        self.count("crash_operations_lost", report.lost as u64);
+        self.count("crash_writes_torn", report.torn as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Observations;
+
+    #[test]
+    fn a_latency_is_kept_whatever_its_size() {
+        let mut observations = Observations::default();
+        for latency_ns in [3, 5_000_000, u64::MAX / 4] {
+            observations.latency("test_ns", latency_ns);
+            let histogram = &observations.latencies["test_ns"];
+            assert!(histogram.equivalent(histogram.max(), latency_ns), "{} for {latency_ns}", histogram.max());
+        }
+    }
+}
