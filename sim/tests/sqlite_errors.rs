@@ -3,9 +3,10 @@
 mod sqlite_support;
 
 use rusqlite::ffi;
+use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::plan::{FaultKind, Trigger};
-use seedstorm_sim::trace::CallKind;
-use seedstorm_sim::{Exit, Outcome, Plan};
+use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
+use seedstorm_sim::{Exit, Outcome, Plan, View};
 use sqlite_support::{fault, number, open, open_wal, pass, plan};
 use std::sync::{Arc, Mutex};
 
@@ -35,13 +36,16 @@ fn codes(plan: &Plan, journal: &'static str, transactions: i64) -> (Outcome, Vec
                     db.execute_batch("CREATE TABLE t(n INTEGER PRIMARY KEY, pad)").expect("it is made");
                     let (mut failed, mut kept) = (Vec::new(), 0);
                     for n in 0..transactions {
-                        let inserted = db.execute("INSERT INTO t VALUES(?, randomblob(3000))", [n]);
+                        let inserted = db.execute("INSERT INTO t VALUES(?, ?)", (n, "x".repeat(3000)));
                         match code(&inserted) {
                             0 => kept += 1,
                             code => failed.push(code),
                         }
                     }
-                    assert_eq!(number(&db, "SELECT count(*) FROM t"), Ok(kept));
+                    // Another connection sees what was written, not what the first has in its cache.
+                    let db = open("/db").expect("it opens");
+                    let whole = "SELECT count(*) FROM t WHERE length(pad) = 3000 AND trim(pad, 'x') = ''";
+                    assert_eq!(number(&db, whole), Ok(kept));
                     assert_eq!(
                         db.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)),
                         Ok("ok".into())
@@ -142,5 +146,47 @@ fn what_cannot_be_opened_says_so() {
             .await;
             Exit::success()
         });
+    });
+}
+
+/// Whenever SQLite asks, there is no WAL; and it asks.
+struct NoJournal(u32);
+
+impl Invariant for NoJournal {
+    fn id(&self) -> &'static str {
+        "no-journal"
+    }
+
+    fn interest(&self) -> Interest {
+        Interest::call(CallKind::Access)
+    }
+
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        let Body::Call { data: b"/db-wal", result, .. } = event.body else { return Ok(()) };
+        self.0 += u32::from(view.disk().inode_of("/db-wal").is_some());
+        if result == Ok(0) { Ok(()) } else { Err(Violation::new("no-journal", format!("{result:?}"))) }
+    }
+
+    fn finish(&mut self, _view: &View<'_>) -> Result<(), Violation> {
+        if self.0 > 0 { Ok(()) } else { Err(Violation::new("no-journal", "nobody asked while there was an empty one")) }
+    }
+}
+
+#[test]
+fn an_empty_journal_counts_as_none() {
+    pass(&plan(1), |_, world| {
+        world.process("opener", 0, |sys| async move {
+            sys.blocking(|os| {
+                open("/db").expect("it opens").execute_batch("CREATE TABLE t(x)").expect("it is made");
+                // As a crash may leave it: created, and nothing written.
+                let wal = os.open("/db-wal", seedstorm_sim::sys::OpenFlags::WRITE.create()).expect("it is made");
+                wal.close().expect("it is open");
+                let db = open("/db").expect("it opens");
+                assert_eq!(number(&db, "SELECT count(*) FROM t"), Ok(0));
+            })
+            .await;
+            Exit::success()
+        });
+        world.invariant(NoJournal(0));
     });
 }

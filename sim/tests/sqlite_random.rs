@@ -15,18 +15,18 @@ fn drawn(agents: u32, skipped: Option<(u32, u64)>) -> Vec<(String, String)> {
             world.process("drawer", index, move |sys| async move {
                 sys.blocking(move |os| {
                     let db = open(&format!("/db-{index}")).expect("it opens");
-                    for operation in 1..=4 {
-                        if skipped == Some((index, operation)) {
-                            continue;
-                        }
+                    let mut drawn = Vec::new();
+                    for operation in (1..=4).filter(|operation| skipped != Some((index, *operation))) {
+                        // Without a step since the last draw.
                         os.begin_operation(operation);
                         let first: String =
                             db.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).expect("it draws");
                         // Others run here, and draw.
                         os.yield_now();
                         let second = number(&db, "SELECT random()").expect("it draws");
-                        os.claim(&Said(format!("{operation} {first} {second}")));
+                        drawn.push(format!("{operation} {first} {second}"));
                     }
+                    drawn.into_iter().for_each(|text| os.claim(&Said(text)));
                 })
                 .await;
                 Exit::success()

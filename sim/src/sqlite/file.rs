@@ -6,6 +6,7 @@ use super::shared_memory::Regions;
 use crate::blocking::Current;
 use crate::errno::Errno;
 use crate::kernel::Kernel;
+use crate::sys::Identity;
 use crate::sys::call::Call;
 use crate::sys::disk::{Fd, InodeId, OpenFlags, Owner};
 use rusqlite::ffi;
@@ -149,15 +150,18 @@ pub(super) fn running_program() -> Option<u64> {
 }
 
 /// Asks the machine something for the running program, without a step; `None` when nobody lives who could ask.
-pub(super) fn ask<T>(question: impl FnOnce(&Kernel, &crate::sys::Identity) -> T) -> Option<T> {
-    let running = Current::with(|os| os.map(|os| (os.sys.kernel.clone(), os.sys.identity)));
-    let (kernel, identity) = match running {
-        Some(running) => running,
+pub(super) fn ask<T>(question: impl FnOnce(&Kernel, &Identity) -> T) -> Option<T> {
+    let code = Current::with(|os| os.map(|os| (os.sys.kernel.clone(), os.sys.identity)));
+    match code {
+        Some((kernel, identity)) => {
+            // Code may have been started with the `Sys` of another task of its process, which has ended since.
+            let acting = kernel.polled().filter(|polled| polled.owner == identity.owner).unwrap_or(identity);
+            Some(question(&kernel, &acting))
+        }
         None => {
             let kernel = KERNEL.with_borrow(Clone::clone)?;
             let identity = kernel.polled()?;
-            (kernel, identity)
+            Some(question(&kernel, &identity))
         }
-    };
-    Some(question(&kernel, &identity))
+    }
 }
