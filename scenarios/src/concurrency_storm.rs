@@ -34,7 +34,7 @@ pub const SETTINGS: &[Setting] = &[
         about: "the longest pause between two operations of an agent, in microseconds",
         range: Range::Number(0, 60_000_000, &[0, 100, 1_000, 10_000, 100_000]),
     },
-    Setting { key: "board_keys", about: "keys of the board", range: Range::Number(1, 10_000, &[1, 2, 4, 12]) },
+    Setting { key: "board_keys", about: "keys of the board", range: Range::Number(1, 64, &[1, 2, 4, 12]) },
     Setting { key: "tasks", about: "tasks that agents compete for", range: Range::Number(1, 10_000, &[2, 4, 10, 30]) },
     Setting { key: "documents", about: "documents that agents replace", range: Range::Number(1, 1000, &[1, 2, 3]) },
     Setting {
@@ -319,7 +319,7 @@ impl Shape {
             "board-write" | "board-read" => {
                 let most = if kind == "board-write" { 3 } else { 5 };
                 let count = stream.between(1, most.min(self.board_keys));
-                let mut keys: Vec<u64> = (0..self.board_keys.min(64)).collect();
+                let mut keys: Vec<u64> = (0..self.board_keys).collect();
                 stream.shuffle(&mut keys);
                 keys.truncate(count as usize);
                 set("keys", Value::Array(keys.into_iter().map(|key| Value::String(swarm::board_key(key))).collect()));

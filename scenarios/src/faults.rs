@@ -24,8 +24,11 @@ impl Menu {
             Faults::Exactly(faults) => return faults.clone(),
             Faults::None => Vec::new(),
             Faults::Default => self.0.to_vec(),
-            // Kinds that are asked for by name are on in every seed.
-            Faults::Kinds(kinds) => kinds.iter().map(|kind| (*kind, CHANCES, self.most(*kind))).collect(),
+            // Kinds that are asked for by name are on in every seed; who names one twice has said it once.
+            Faults::Kinds(kinds) => {
+                let is_first = |(at, kind): &(usize, &FaultKind)| !kinds[..*at].contains(kind);
+                kinds.iter().enumerate().filter(is_first).map(|(_, kind)| (*kind, CHANCES, self.most(*kind))).collect()
+            }
         };
         let mut faults = Vec::new();
         for (kind, chance, most) in chosen {
