@@ -43,7 +43,8 @@ impl Invariant for DocumentsKept {
         if let (Some(process), Some(OperationBegun { .. })) = (event.process, event.claim()) {
             self.begun_with.insert(process, self.saved.clone());
         }
-        if let (Some(process), Some(DocumentLoaded { path, revision, quarantined: None })) = (event.process, event.claim())
+        if let (Some(process), Some(DocumentLoaded { path, revision, quarantined: None })) =
+            (event.process, event.claim())
             && let Some(saved) = self.begun_with.get(&process).and_then(|saved| saved.get(&path))
             && revision.unwrap_or(0) < *saved
         {
@@ -110,8 +111,7 @@ impl Invariant for FilesWhole {
     }
 
     fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
-        let is_empty =
-            |(path, _, len_bytes): &(String, InodeId, u64)| *len_bytes == 0 && has_content(path);
+        let is_empty = |(path, _, len_bytes): &(String, InodeId, u64)| *len_bytes == 0 && has_content(path);
         let empty = view.disk().files().filter(is_empty).count();
         view.count("zero_byte_files", empty as u64);
         self.judge_all(view.disk())

@@ -8,6 +8,7 @@ mod database;
 mod documents;
 mod exits;
 mod liveness;
+mod locks_free;
 pub mod paths;
 mod task_claims;
 
@@ -19,6 +20,7 @@ pub use database::{Auditor, DatabaseSound, NoLostWrite};
 pub use documents::{DocumentsKept, FilesWhole};
 pub use exits::{LockTimeoutsHandled, NoUnhandledError};
 pub use liveness::CalmCompletes;
+pub use locks_free::LocksFree;
 pub use task_claims::ClaimSingleWinner;
 
 use seedstorm_sim::World;
@@ -31,8 +33,9 @@ pub const SWARM: &[(&str, &str)] = &[
     ("claim-single-winner", "a task's claim has one winner in each generation, and only the winner works under it"),
     ("database-sound", "SQLite's integrity_check and foreign_key_check find nothing, at the end and after each crash"),
     ("documents-kept", "no acknowledged revision of a document is lost or made twice"),
-    ("files-whole", "replaced files are never empty or torn"),
+    ("files-whole", "documents are never empty or torn"),
     ("lock-timeouts-handled", "no agent ends because a lock timed out"),
+    ("locks-free", "no lock is left in the name of a process that ended well, at the end"),
     ("no-lost-write", "each acknowledged write is in the database once, at the end and after each crash"),
     ("no-unhandled-error", "no agent ends with an error that it should have handled"),
 ];
@@ -49,6 +52,7 @@ pub fn watch_swarm(world: &mut World) {
     world.invariant(FilesWhole);
     world.invariant(LockTimeoutsHandled);
     world.invariant(NoUnhandledError);
+    world.invariant(LocksFree::default());
     world.invariant(CalmCompletes::default());
     world.invariant(Coverage::default());
 }
