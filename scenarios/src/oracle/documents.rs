@@ -26,6 +26,10 @@ impl Invariant for DocumentsKept {
         "documents-kept"
     }
 
+    fn rests_on_durability(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         Interest::CLAIMS.and(Interest::LIVES)
     }
@@ -43,7 +47,8 @@ impl Invariant for DocumentsKept {
         if let (Some(process), Some(OperationBegun { .. })) = (event.process, event.claim()) {
             self.begun_with.insert(process, self.saved.clone());
         }
-        if let (Some(process), Some(DocumentLoaded { path, revision, quarantined: None })) = (event.process, event.claim())
+        if let (Some(process), Some(DocumentLoaded { path, revision, quarantined: None })) =
+            (event.process, event.claim())
             && let Some(saved) = self.begun_with.get(&process).and_then(|saved| saved.get(&path))
             && revision.unwrap_or(0) < *saved
         {
@@ -89,6 +94,10 @@ pub struct FilesWhole;
 impl Invariant for FilesWhole {
     fn id(&self) -> &'static str {
         "files-whole"
+    }
+
+    fn rests_on_durability(&self) -> bool {
+        true
     }
 
     fn interest(&self) -> Interest {
