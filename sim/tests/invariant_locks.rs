@@ -3,9 +3,7 @@
 use seedstorm_sim::invariant::watch_locks;
 use seedstorm_sim::kernel::RestartPolicy;
 use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
-use seedstorm_sim::sys::claim::{
-    Exclusion, FencedWrite, LockAcquired, LockReleased, LockTimedOut, LockWaiting,
-};
+use seedstorm_sim::sys::claim::{Exclusion, FencedWrite, LockAcquired, LockReleased, LockTimedOut, LockWaiting};
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::sys::{LockMode, OpenFlags};
 use seedstorm_sim::{Errno, Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, World, run};

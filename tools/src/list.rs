@@ -67,7 +67,10 @@ fn items(catalogue: Catalogue, what: Listed) -> Vec<Item> {
         }
         Listed::Faults => FaultKind::ALL
             .iter()
-            .map(|kind| Item { voids: owned(kind.voids()), ..Item::new(kind.name(), kind.about()) })
+            .map(|kind| {
+                let voids: &[&str] = if kind.voids_durability() { &["durability"] } else { &[] };
+                Item { voids: owned(voids), ..Item::new(kind.name(), kind.about()) }
+            })
             .collect(),
         Listed::Strategies => {
             StrategyPlan::ALL.iter().map(|(strategy, about)| Item::new(strategy.name(), about)).collect()

@@ -1,9 +1,9 @@
 //! Agents: who is there, since when, and what each had claimed when it last died.
 
 use super::connection::Store;
-use super::transaction::run_cached;
 use super::error::{StoreError, Trouble};
 use super::tasks::HeldTask;
+use super::transaction::run_cached;
 use crate::identity::ProcessIdentity;
 use rusqlite::{Connection, OptionalExtension, params};
 use seedstorm_sim::Sys;

@@ -1,8 +1,8 @@
 //! The board: keys with values and versions. A write reads what it changes, in the transaction that changes it.
 
 use super::connection::Store;
-use super::transaction::run_cached;
 use super::error::{Remedy, StoreError, Trouble};
+use super::transaction::run_cached;
 use super::transaction::{Attempt, Outcome, Verdict};
 use crate::claims::{BoardVersion, Effect, OperationKey, SnapshotRead};
 use crate::mutant::{Mutant, is};

@@ -94,6 +94,9 @@ impl Store {
     }
 }
 
+/// Compiled statements that a connection keeps: all that the engine has. Fewer would be compiled over and over.
+const STATEMENTS_KEPT: usize = 64;
+
 /// Opens the database; makes an empty one if there is none.
 fn open(config: &Config) -> Result<Connection, Trouble> {
     let trouble = |step| move |error| Trouble::of(step, error, None);
@@ -101,6 +104,7 @@ fn open(config: &Config) -> Result<Connection, Trouble> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(config.database(), flags).map_err(trouble("open"))?;
     connection.busy_timeout(Duration::from_nanos(config.busy_timeout_ns)).map_err(trouble("busy_timeout"))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     // The page size only counts while the database is empty, and must come before WAL.
     let settings = format!(
         "PRAGMA page_size = {}; PRAGMA cache_size = {}; PRAGMA wal_autocheckpoint = {}; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON",

@@ -98,7 +98,10 @@ impl Attempt<'_> {
             Verdict::Found(effect) => {
                 // What we found may have come from a WAL that a dead process had written and never synced. A commit of our own syncs it.
                 let asked = "UPDATE applied SET asked = asked + 1 WHERE agent = ?1 AND number = ?2";
-                let asked = self.connection.prepare_cached(asked).and_then(|mut asked| asked.execute(params![self.key.agent, self.key.number as i64]));
+                let asked = self
+                    .connection
+                    .prepare_cached(asked)
+                    .and_then(|mut asked| asked.execute(params![self.key.agent, self.key.number as i64]));
                 asked.map_err(self.trouble("note the question"))?;
                 self.commit(effect, true)
             }

@@ -54,6 +54,10 @@ impl Invariant for BoardSerializable {
         "board-serializable"
     }
 
+    fn rests_on_durability(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         Interest::CLAIMS
     }

@@ -19,6 +19,10 @@ impl Invariant for AcknowledgedDurable {
         "acknowledged-durable"
     }
 
+    fn rests_on_durability(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         Interest::CLAIMS
     }

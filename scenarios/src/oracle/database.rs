@@ -144,6 +144,10 @@ impl Invariant for NoLostWrite {
         "no-lost-write"
     }
 
+    fn rests_on_durability(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         Interest::CLAIMS.and(Interest::LIVES)
     }
@@ -194,6 +198,10 @@ impl DatabaseSound {
 impl Invariant for DatabaseSound {
     fn id(&self) -> &'static str {
         "database-sound"
+    }
+
+    fn rests_on_durability(&self) -> bool {
+        true
     }
 
     fn interest(&self) -> Interest {

@@ -26,6 +26,10 @@ impl Invariant for DocumentsKept {
         "documents-kept"
     }
 
+    fn rests_on_durability(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         Interest::CLAIMS.and(Interest::LIVES)
     }
@@ -90,6 +94,10 @@ pub struct FilesWhole;
 impl Invariant for FilesWhole {
     fn id(&self) -> &'static str {
         "files-whole"
+    }
+
+    fn rests_on_durability(&self) -> bool {
+        true
     }
 
     fn interest(&self) -> Interest {

@@ -17,6 +17,10 @@ impl Invariant for NoUnhandledError {
         "no-unhandled-error"
     }
 
+    fn rests_on_durability(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         Interest::LIVES
     }

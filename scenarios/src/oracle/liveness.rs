@@ -20,6 +20,10 @@ impl Invariant for CalmCompletes {
         "calm-completes"
     }
 
+    fn rests_on_durability(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         Interest::CLAIMS
     }

@@ -26,6 +26,10 @@ impl Invariant for ClaimSingleWinner {
         "claim-single-winner"
     }
 
+    fn rests_on_durability(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         Interest::CLAIMS
     }

@@ -8,13 +8,14 @@ use crate::trace::{Event, Interest};
 /// The invariants of a run.
 pub(crate) struct Driver {
     invariants: Vec<(Interest, Box<dyn Invariant>)>,
-    voided: Vec<&'static str>,
+    /// Whether a fault has fired that voids durability.
+    durability_is_void: bool,
 }
 
 impl Driver {
     pub(crate) fn new(invariants: Vec<Box<dyn Invariant>>) -> Driver {
         let invariants = invariants.into_iter().map(|invariant| (invariant.interest(), invariant)).collect();
-        Driver { invariants, voided: Vec::new() }
+        Driver { invariants, durability_is_void: false }
     }
 
     /// What at least one of them wants.
@@ -24,11 +25,7 @@ impl Driver {
 
     /// A fault has fired: what it voids is not judged from now on.
     pub(crate) fn fault_fired(&mut self, kind: FaultKind) {
-        self.voided.extend(kind.voids());
-    }
-
-    fn is_void(&self, violation: &Violation) -> bool {
-        self.voided.contains(&violation.invariant.as_str())
+        self.durability_is_void |= kind.voids_durability();
     }
 
     /// The first violation of an event. All see the event all the same: they keep their own account of the past.
@@ -39,21 +36,53 @@ impl Driver {
             if interest.meets(kind)
                 && let Err(violation) = invariant.observe(event, view)
                 && first.is_ok()
+                && !(self.durability_is_void && invariant.rests_on_durability())
             {
                 first = Err(violation.at(event.step, event.time_ns));
             }
         }
-        first.or_else(|violation| if self.is_void(&violation) { Ok(()) } else { Err(violation) })
+        first
     }
 
     /// All violations at the end.
     pub(crate) fn finish(&mut self, view: &View<'_>) -> Vec<Violation> {
-        let ends: Vec<Violation> = self
-            .invariants
-            .iter_mut()
-            .filter_map(|(_, invariant)| invariant.finish(view).err())
+        let void = self.durability_is_void;
+        let judged = self.invariants.iter_mut().map(|(_, invariant)| invariant);
+        judged
+            .filter_map(|invariant| invariant.finish(view).err().filter(|_| !(void && invariant.rests_on_durability())))
             .map(|violation| violation.at(view.step(), view.now_ns()))
-            .collect();
-        ends.into_iter().filter(|violation| !self.is_void(violation)).collect()
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fires(&'static str, bool);
+
+    impl Invariant for Fires {
+        fn id(&self) -> &'static str {
+            self.0
+        }
+
+        fn rests_on_durability(&self) -> bool {
+            self.1
+        }
+
+        fn observe(&mut self, _event: &Event<'_>, _view: &View<'_>) -> Result<(), Violation> {
+            Err(Violation::new(self.0, "fires"))
+        }
+    }
+
+    #[test]
+    fn what_is_void_hides_nothing_else() {
+        let mut driver = Driver::new(vec![Box::new(Fires("durable", true)), Box::new(Fires("other", false))]);
+        assert!(!driver.durability_is_void);
+        driver.fault_fired(FaultKind::FailedSync);
+        assert!(!driver.durability_is_void, "a failed fsync is told to the caller");
+        driver.fault_fired(FaultKind::LyingSync);
+        assert!(driver.durability_is_void);
+        assert_eq!(driver.invariants.iter().filter(|(_, invariant)| invariant.rests_on_durability()).count(), 1);
     }
 }

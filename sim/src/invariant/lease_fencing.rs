@@ -21,6 +21,10 @@ impl Invariant for LeaseFencing {
         "lease-fencing"
     }
 
+    fn rests_on_durability(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         Interest::CLAIMS.and(Interest::LIVES)
     }

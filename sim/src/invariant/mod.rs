@@ -30,6 +30,11 @@ pub trait Invariant {
         Interest::ALL
     }
 
+    /// Whether it takes for granted that what an fsync acknowledged survives a crash. A fault that breaks this, such as a lying fsync, voids it.
+    fn rests_on_durability(&self) -> bool {
+        false
+    }
+
     /// Sees an event just after it took effect.
     ///
     /// # Errors

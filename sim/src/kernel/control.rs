@@ -311,7 +311,7 @@ impl Core {
         }
         process.terminating = true;
         let boot = process.boot;
-        self.timers.insert((self.now_ns + grace_ns, Timer::Kill(id, boot)));
+        self.timers.insert((self.now_ns.saturating_add(grace_ns), Timer::Kill(id, boot)));
         self.emit_of(id, Body::TerminationRequested);
         self.interrupt(id);
     }
@@ -325,7 +325,7 @@ impl Core {
             self.hold(task);
         }
         let boot = self.processes[id.0 as usize].boot;
-        self.timers.insert((self.now_ns + for_ns, Timer::Resume(id, boot)));
+        self.timers.insert((self.now_ns.saturating_add(for_ns), Timer::Resume(id, boot)));
         self.emit_of(id, Body::Paused);
     }
 
@@ -348,7 +348,7 @@ impl Core {
         self.sqlite.power_loss();
         self.bystanders.clear();
         self.timers.retain(|(_, timer)| !matches!(timer, Timer::Restart(_)));
-        self.timers.insert((self.now_ns + down_ns, Timer::MachineUp));
+        self.timers.insert((self.now_ns.saturating_add(down_ns), Timer::MachineUp));
         self.emit(None, Body::MachineCrashed);
     }
 
@@ -374,8 +374,13 @@ impl Core {
         self.injector.stop();
         self.end_ns = self.now_ns.saturating_add(self.plan.calm_ns);
         self.timers.retain(|(_, timer)| {
-            !matches!(timer, Timer::Fault(_) | Timer::Restart(_) | Timer::MachineUp | Timer::Resume(..))
+            !matches!(
+                timer,
+                Timer::Fault(_) | Timer::Restart(_) | Timer::MachineUp | Timer::Resume(..) | Timer::Kill(..)
+            )
         });
+        // Who was asked to end and has not done so may stay: the SIGKILL would be a fault of the chaos.
+        self.processes.iter_mut().for_each(|process| process.terminating = false);
         if !self.strategy_is_replay {
             self.strategy = crate::schedule::strategy(StrategyPlan::Timed, self.seed);
         }

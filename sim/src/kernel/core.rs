@@ -324,7 +324,7 @@ impl Core {
                     return Poll::Pending;
                 }
                 Verdict::Later(by_ns) => {
-                    self.sleep_until(sys.task, self.now_ns + by_ns);
+                    self.sleep_until(sys.task, self.now_ns.saturating_add(by_ns));
                     return Poll::Pending;
                 }
             }

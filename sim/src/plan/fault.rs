@@ -5,7 +5,7 @@ use crate::trace::CallKind;
 use serde::{Deserialize, Serialize};
 
 macro_rules! fault_kinds {
-    ($($(#[doc = $about:literal])* $name:ident = $text:literal voids $voids:expr,)*) => {
+    ($($(#[doc = $about:literal])* $name:ident = $text:literal voids $voids:literal,)*) => {
         /// The kind of a fault.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
@@ -25,8 +25,9 @@ macro_rules! fault_kinds {
                 match self { $(FaultKind::$name => concat!($($about),*),)* }
             }
 
-            /// The invariants that it voids: a lying fsync voids durability. The others stay checked.
-            pub const fn voids(self) -> &'static [&'static str] {
+            /// Whether it voids durability: what an fsync has acknowledged may be lost. Invariants that rest on durability are not judged from then on
+            /// ([`crate::invariant::Invariant::rests_on_durability`]); the others stay checked.
+            pub const fn voids_durability(self) -> bool {
                 match self { $(FaultKind::$name => $voids,)* }
             }
         }
@@ -35,31 +36,31 @@ macro_rules! fault_kinds {
 
 fault_kinds! {
     /// SIGKILL: the process, its descriptors and its locks are gone at once.
-    Kill = "kill" voids &[],
+    Kill = "kill" voids false,
     /// SIGTERM, then SIGKILL after a grace (`for_ns`).
-    Terminate = "terminate" voids &[],
+    Terminate = "terminate" voids false,
     /// SIGSTOP for `for_ns`, then SIGCONT.
-    Pause = "pause" voids &[],
+    Pause = "pause" voids false,
     /// Power loss: every process dies, the disk keeps what its persistence profile allows; up again after `for_ns`.
-    MachineCrash = "machine-crash" voids &[],
+    MachineCrash = "machine-crash" voids false,
     /// One call takes `for_ns` longer.
-    Delay = "delay" voids &[],
+    Delay = "delay" voids false,
     /// The machine's wall clock jumps by `by_ns`.
-    ClockJump = "clock-jump" voids &[],
+    ClockJump = "clock-jump" voids false,
     /// A read or write fails with EIO and has no effect.
-    IoError = "io-error" voids &[],
+    IoError = "io-error" voids false,
     /// A write fails with ENOSPC.
-    NoSpace = "no-space" voids &[],
+    NoSpace = "no-space" voids false,
     /// fsync fails once; what it should have kept counts as clean and is not durable.
-    FailedSync = "failed-sync" voids &[],
+    FailedSync = "failed-sync" voids false,
     /// fsync returns success and makes nothing durable.
-    LyingSync = "lying-sync" voids &["acknowledged-durable", "no-lost-write", "database-sound", "files-whole"],
+    LyingSync = "lying-sync" voids true,
     /// Power fails inside a write: some of its sectors reach the disk.
-    TornWrite = "torn-write" voids &[],
+    TornWrite = "torn-write" voids false,
     /// A write takes in only its first bytes and says so.
-    ShortWrite = "short-write" voids &[],
+    ShortWrite = "short-write" voids false,
     /// SIGKILL, and a bystander gets the dead process's PID for `for_ns`.
-    PidReuse = "pid-reuse" voids &[],
+    PidReuse = "pid-reuse" voids false,
 }
 
 impl FaultKind {
