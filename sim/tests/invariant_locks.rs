@@ -211,11 +211,11 @@ fn a_timeout_on_a_dead_holder_is_found() {
         if index == 0 {
             acquired(&sys, "board", Exclusion::Holder).await;
             // Killed by the plan meanwhile: the lock is nobody's from then on.
-            return sys.sleep(500_000_000).await;
+            return sys.sleep(5_000_000_000).await;
         }
         sys.sleep(20_000_000).await?;
-        waiting(&sys, "board", 10_000_000).await;
-        sys.sleep(9_000_000).await?;
+        waiting(&sys, "board", 500_000_000).await;
+        sys.sleep(490_000_000).await?;
         sys.claim(&LockTimedOut { lock: "board".into(), holder: "agent-0".into() }).await;
         // Long enough that whoever had taken it meanwhile would have said so.
         sys.sleep(900_000_000).await?;
@@ -231,13 +231,13 @@ fn a_timeout_on_a_live_holder_is_none_of_its_business() {
     let sound = outcome(|sys, index| async move {
         if index == 0 {
             acquired(&sys, "board", Exclusion::Holder).await;
-            sys.sleep(80_000_000).await?;
+            sys.sleep(900_000_000).await?;
             released(&sys, "board").await;
             return Ok(());
         }
         sys.sleep(20_000_000).await?;
-        waiting(&sys, "board", 10_000_000).await;
-        sys.sleep(9_000_000).await?;
+        waiting(&sys, "board", 500_000_000).await;
+        sys.sleep(490_000_000).await?;
         sys.claim(&LockTimedOut { lock: "board".into(), holder: "agent-0".into() }).await;
         Ok(())
     });

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 /// How long a live process may stay between taking a lock and claiming it, in simulated nanoseconds and in time order: a few calls, fsync among them.
 const SETTLED_AFTER_NS: u64 = 1_000_000_000;
 
+/// The shortest wait that is judged, in simulated nanoseconds: reclaiming takes a few calls, fsync among them, and a wait may be over before that.
+const WAIT_MIN_NS: u64 = 400_000_000;
+
 /// A lock whose holder is dead can be acquired: a wait during which no live process held it doesn't time out.
 ///
 /// A timeout is judged some time later: who had taken the lock just before it has claimed it by then. Judged in time order only, and not while a
@@ -60,10 +63,16 @@ impl Invariant for LockReclaimed {
             set(&mut self.last_held_ns, lock, event.time_ns);
         }
         if let Change::TimedOut { by, wait: Some(wait) } = change {
+            let is_long = wait.within_ns >= WAIT_MIN_NS;
             let was_held = self.last_held_ns.get(&wait.lock).is_none_or(|at_ns| *at_ns >= wait.since_ns);
             let is_exclusive = self.is_exclusive.get(&wait.lock).copied().unwrap_or(false);
             let somebody_is_paused = view.processes().any(|process| process.is_paused);
-            if view.is_timed() && !somebody_is_paused && self.unsettled_ns < wait.since_ns && !was_held && is_exclusive
+            if is_long
+                && view.is_timed()
+                && !somebody_is_paused
+                && self.unsettled_ns < wait.since_ns
+                && !was_held
+                && is_exclusive
             {
                 let process = view.process(by);
                 let waited_ns = event.time_ns - wait.since_ns;
