@@ -22,7 +22,10 @@ fn a_worker_that_aborts_is_its_seeds_failure() {
     assert_eq!(summary["workers_replaced"], json!(6));
     let text = std::fs::read_to_string(program.folder.path().join("artifacts/aborts-3.toml")).expect("a reproducer");
     assert!(text.contains("worker-died") && !text.contains("[decisions]"), "{text}");
-    assert_eq!(program.line("replay artifacts/aborts-3.toml").code, None, "it aborts again");
+    let said = program.line("replay artifacts/aborts-3.toml");
+    assert_eq!(said.code, None, "it aborts again");
+    assert!(said.err.starts_with("recorded was worker-died: "), "it is said beforehand: {}", said.err);
+    assert!(said.err.contains("it ends this process"), "{}", said.err);
 }
 
 #[test]
@@ -32,6 +35,17 @@ fn a_worker_that_hangs_is_ended() {
     assert_eq!(failed_seeds(&lines), [3, 8]);
     assert_eq!(lines[3]["violations"][0]["invariant"], json!("worker-timed-out"));
     assert_eq!(summary["fingerprints"][0]["seeds"], json!([3, 8]));
+}
+
+#[test]
+fn a_second_run_that_hangs_is_a_failure_and_no_difference() {
+    let words = "--scenarios hangs-fresh --seeds 0..4 --jobs 1 --seed-timeout 2s";
+    let (lines, summary, said) = program().sweep(words);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert_eq!(failed_seeds(&lines), [3]);
+    assert_eq!(lines[3]["violations"][0]["invariant"], json!("worker-timed-out"));
+    assert_eq!((&summary["differences"], &summary["run_twice"]), (&json!([]), &json!(0)));
+    assert_eq!(summary["fingerprints"][0]["fingerprint"], json!("worker-timed-out/process/-/hung"));
 }
 
 #[test]

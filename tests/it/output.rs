@@ -90,6 +90,50 @@ fn a_run_of_no_scenario_steps_is_no_pass() {
 }
 
 #[test]
+fn an_output_that_cannot_be_written_is_told_once() {
+    let program = program();
+    for words in [
+        "run --scenarios steady --seed 1",
+        "run --scenarios steady --seed 1 --json",
+        "run --scenarios violates --seed 3 --json",
+        "run --scenarios steady --seed 1 --print-plan",
+        "sweep --scenarios steady --seeds 0..3 --json",
+        "list faults",
+        "man",
+        "--help",
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+        let mut command = program.command(&words.split(' ').collect::<Vec<_>>());
+        let said = said(command.stdout(full).output().expect("it starts"));
+        assert_eq!(said.code, Some(2), "{words}: {said:?}");
+        assert_eq!(said.err.lines().count(), 1, "{words}: {said:?}");
+        assert!(said.err.starts_with("error: the standard output can't be written: "), "{words}: {said:?}");
+    }
+}
+
+#[test]
+fn the_result_is_told_although_what_goes_with_it_cannot_be_written() {
+    let program = program();
+    let said = program.line("run --scenarios steady --seed 1 --trace /dev/full");
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.out.contains("PASSED steady seed 1"), "{said:?}");
+    assert!(said.err.starts_with("error: writing the trace /dev/full: "), "{said:?}");
+    // A name that leads nowhere passes for a folder that is still to be made.
+    std::os::unix::fs::symlink("/proc/nowhere", program.folder.path().join("artifacts")).expect("a link");
+    for (words, verdict) in [
+        ("run --scenarios violates --seed 3", "FAILED violates seed 3"),
+        ("sweep --scenarios violates --seeds 0..5 --jobs 1", "FAILED 4 passed, 1 failed"),
+        ("sweep --scenarios aborts --seeds 0..5 --jobs 1", "FAILED 4 passed, 1 failed"),
+    ] {
+        let said = program.line(words);
+        assert_eq!(said.code, Some(2), "{words}: {said:?}");
+        assert!(said.out.contains(verdict), "{words}: {said:?}");
+        assert!(said.err.starts_with("error: ") && said.err.contains("artifacts"), "{words}: {said:?}");
+        assert_eq!(said.err.lines().count(), 1, "{words}: {said:?}");
+    }
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_panic() {
     let program = program();
     for words in [

@@ -87,6 +87,34 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
+fn a_failure_that_passes_for_no_reason_is_nondeterminism() {
+    let program = program();
+    program.run("run --scenarios violates --seed 8");
+    let path = program.folder.path().join("artifacts/violates-8.toml");
+    let text = std::fs::read_to_string(&path).expect("a reproducer");
+    // Another seed, a good one: what stands in the file passes, and the file says that it failed.
+    let passes = text.replacen("seed = \"8\"", "seed = \"9\"", 1).replacen("seed = 8", "seed = 9", 1);
+    assert_ne!(passes, text);
+    std::fs::write(&path, &passes).expect("a file");
+    let said = program.line("replay artifacts/violates-8.toml");
+    assert_eq!(said.code, Some(5), "{said:?}");
+    assert!(said.out.contains("nothing explains that it passes now"), "{}", said.out);
+    // What explains it, is told instead.
+    for (key, explains) in [
+        ("sqlite_source_id", "recorded with SQLite 1"),
+        ("seedstorm", "recorded with seedstorm 1"),
+        ("build", "recorded with another build of this program"),
+    ] {
+        let old = passes.lines().find(|line| line.starts_with(&format!("{key} = "))).expect("a key");
+        std::fs::write(&path, passes.replacen(old, &format!("{key} = \"1\""), 1)).expect("a file");
+        let said = program.line("replay artifacts/violates-8.toml");
+        assert_eq!(said.code, Some(0), "{key}: {said:?}");
+        assert!(said.out.contains(explains) && said.out.contains("not as recorded"), "{key}: {}", said.out);
+        assert!(!said.out.contains("nothing explains"), "{key}: {}", said.out);
+    }
+}
+
+#[test]
 fn another_sqlite_is_said_when_it_does_not_come_out() {
     let program = program();
     program.run("run --scenarios violates --seed 8");

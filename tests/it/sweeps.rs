@@ -90,6 +90,29 @@ fn what_never_happens_is_told_when_a_sweep_is_long_enough() {
 }
 
 #[test]
+fn what_never_happens_is_not_judged_when_options_restrict_the_draws() {
+    for (words, option) in [
+        ("--faults none", "--faults"),
+        ("--workers 2", "--workers"),
+        ("--duration 1s", "--duration"),
+        ("--strategy timed", "--strategy"),
+        ("--lock any", "--lock"),
+        ("--backoff any", "--backoff"),
+        ("--set rounds=3", "--set"),
+    ] {
+        let sweep = format!("--scenarios vacuous --seeds 0..100 --determinism 0% {words}");
+        let (_, summary, said) = program().sweep(&sweep);
+        assert_eq!(said.code, Some(0), "{words}: {said:?}");
+        assert_eq!(summary["never_happened"], json!([]), "{words}");
+        assert_eq!(summary["never_happened_not_judged_for"], json!([option]), "{words}");
+    }
+    let said = program().line("sweep --scenarios vacuous --seeds 0..100 --faults none --set rounds=3");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let words = "not judged: whether all happened that must happen sometimes (draws restricted by --faults, --set)";
+    assert!(said.out.contains(words), "{}", said.out);
+}
+
+#[test]
 fn a_sweep_of_nothing_is_no_pass() {
     let (lines, summary, said) = program().sweep("--scenarios steady --seeds 5..5");
     assert_eq!((lines.len(), said.code), (0, Some(4)));

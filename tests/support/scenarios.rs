@@ -23,6 +23,8 @@ enum Habit {
     None,
     Abort,
     Hang,
+    /// Hangs only in the first run of a process.
+    HangFresh,
     Panic,
     /// What it does depends on the runs before it in the process.
     Remember,
@@ -48,6 +50,11 @@ const OWN: &[Test] = &[
     Test { name: "steady", about: "writes files and passes", habit: Habit::None },
     Test { name: "aborts", about: "ends its process in bad seeds", habit: Habit::Abort },
     Test { name: "hangs", about: "makes no system call for ever in bad seeds", habit: Habit::Hang },
+    Test {
+        name: "hangs-fresh",
+        about: "hangs in bad seeds that are the first of their process",
+        habit: Habit::HangFresh,
+    },
     Test { name: "panics", about: "panics in bad seeds", habit: Habit::Panic },
     Test { name: "remembers", about: "counts its runs in a static", habit: Habit::Remember },
     Test { name: "violates", about: "breaks an invariant in bad seeds", habit: Habit::Violate },
@@ -170,7 +177,8 @@ async fn write_files(sys: Sys, habit: Habit, rounds: u64, before: u64) -> Exit {
 async fn misbehave(sys: &Sys, habit: Habit, before: u64) {
     match habit {
         Habit::Abort => std::process::abort(),
-        Habit::Hang => loop {
+        Habit::HangFresh if before > 0 => {}
+        Habit::Hang | Habit::HangFresh => loop {
             std::hint::spin_loop();
         },
         Habit::Panic => panic!("{} has had enough", sys.name()),

@@ -12,6 +12,7 @@ pub enum Exit {
     Violated = 1,
     /// The command line or an input file is wrong, or an output can't be written.
     Usage = 2,
+    // 3 is reserved: a latency or steady-state budget was missed.
     /// Nothing ran, or something that must happen sometimes never did.
     Vacuous = 4,
     /// One plan gave two different runs.
@@ -57,8 +58,19 @@ impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Problem {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Problem::OutputClosed,
-            _ => Problem::Internal(anyhow::Error::new(error).context("writing the standard output")),
+            _ => Problem::Usage(format!("the standard output can't be written: {error}")),
         }
+    }
+}
+
+/// Ends a command that has told everything: with its verdict, or with what could not be written beside it.
+///
+/// # Errors
+/// Something could not be written.
+pub(crate) fn unless_unwritten(exit: Exit, unwritten: Option<String>) -> Result<Exit> {
+    match unwritten {
+        None => Ok(exit),
+        Some(why) => Err(Problem::Usage(why)),
     }
 }
 

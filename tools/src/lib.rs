@@ -47,8 +47,13 @@ fn main_here(catalogue: Catalogue) -> Exit {
         Ok(command) => command,
         Err(error) => {
             // Help and version are printed on the standard output and are no error. If nobody reads, nothing is lost.
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage } else { Exit::Pass };
+            return match error.print() {
+                _ if error.use_stderr() => Exit::Usage,
+                Err(unwritten) if unwritten.kind() != std::io::ErrorKind::BrokenPipe => {
+                    complain("error", &format!("the standard output can't be written: {unwritten}"), Exit::Usage)
+                }
+                _ => Exit::Pass,
+            };
         }
     };
     match carry_out(catalogue, &command) {

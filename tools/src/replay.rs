@@ -2,14 +2,16 @@
 
 use crate::catalogue::Catalogue;
 use crate::cli::ReplayArguments;
-use crate::exit::{Exit, Problem, Result, unless_closed};
+use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
 use crate::keep;
 use crate::report::{Replayed, RunEvent, RunResult};
 use crate::reproducer::{self, Replayable, Reproducer};
 use crate::run::{How, Ran, exit_of, run_one, sink};
 use crate::shell;
 use crate::traced::Tracing;
+use seedstorm_sim::invariant::Violation;
 use seedstorm_sim::{Plan, Seed};
+use std::io::Write;
 
 /// What is run again.
 struct Again {
@@ -30,6 +32,9 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
     let mut sink = sink(arguments.json);
     sink.event(&RunEvent::Drawn { plan: &again.plan, note: again.note.as_deref() }).or_else(unless_closed)?;
     let recorded = again.recorded.as_ref();
+    if let Some(violation) = recorded.and_then(|(reproducer, _)| reproducer.violation.as_ref()) {
+        warn_of(violation);
+    }
     let how = How {
         tracing,
         without_invariants: false,
@@ -38,20 +43,47 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
         artifacts: if recorded.is_some() { None } else { Some(&arguments.artifacts.artifacts) },
         last_events: !arguments.json,
     };
-    let Ran { mut result, last_events } = run_one(scenario, &again.plan, how)?;
+    let Ran { mut result, last_events, unwritten } = run_one(scenario, &again.plan, how)?;
+    let mut exit = exit_of(&result);
     if let Some((reproducer, changed)) = recorded {
         let drift = result.replay.take().and_then(|replayed| replayed.drift);
         let mut replayed = compare(reproducer, &result, drift);
         if !replayed.reproduced {
             replayed.differs.extend(changed.iter().cloned());
         }
+        if exit == Exit::Pass && is_unexplained(reproducer, changed) {
+            exit = Exit::Nondeterministic;
+            replayed.differs.push(UNEXPLAINED.to_owned());
+        }
         result.replay = Some(replayed);
     }
-    let exit = exit_of(&result);
     sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
     let command = (exit != Exit::Pass).then(|| command(program, arguments));
     sink.event(&RunEvent::Done { reproduce: command.as_deref() }).or_else(unless_closed)?;
-    Ok(exit)
+    unless_unwritten(exit, unwritten)
+}
+
+/// What is said of a recorded failure that passes for no reason that can be seen.
+const UNEXPLAINED: &str = "nothing explains that it passes now: the same program with the same SQLite ran the recorded plan and decisions. \
+    Either something from outside reaches the run (nondeterminism), or the file was edited";
+
+/// Whether a recorded failure that passes now should have failed. One without decisions was lost with its worker, and that may have had a
+/// reason outside of the run.
+fn is_unexplained(recorded: &Reproducer, changed: &[String]) -> bool {
+    recorded.violation.is_some() && recorded.decisions.is_some() && changed.is_empty()
+}
+
+/// Says beforehand what may leave no chance to say it afterwards.
+fn warn_of(violation: &Violation) {
+    let may = match violation.invariant.as_str() {
+        "worker-died" => "this replay has no worker: if it happens again, it ends this process, without a result",
+        "worker-timed-out" => {
+            "this replay has no time limit: if it happens again, it goes on until it is ended (Ctrl-C)"
+        }
+        _ => return,
+    };
+    // If stderr is closed, the replay can go on without it.
+    let _ = writeln!(std::io::stderr(), "recorded was {}: {}\n{may}", violation.invariant, violation.message);
 }
 
 fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
@@ -86,7 +118,7 @@ fn compare(recorded: &Reproducer, result: &RunResult, drift: Option<String>) -> 
     };
     let none = || "none".to_owned();
     let (was, is) = (recorded.violation.as_ref(), result.violations.first());
-    let text = |violation: Option<&seedstorm_sim::invariant::Violation>| {
+    let text = |violation: Option<&Violation>| {
         violation.map_or_else(none, |violation| format!("{} at step {}", violation.fingerprint, violation.step))
     };
     differ("violation", text(was), text(is));

@@ -11,6 +11,7 @@ use seedstorm_sim::trace::{CallKind, ProcessId};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// The version of the format. A reader refuses a newer one.
 pub const REPRODUCER_FORMAT: u32 = 1;
@@ -40,6 +41,9 @@ struct Stored {
     format: u32,
     scenario: String,
     seedstorm: String,
+    /// Which build of the program: scenarios and models are a part of it, and change without a new version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    build: Option<String>,
     sqlite_source_id: String,
     sqlite_compile_options: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +105,7 @@ impl Reproducer {
             format: REPRODUCER_FORMAT,
             scenario: self.plan.scenario.clone(),
             seedstorm: env!("CARGO_PKG_VERSION").to_owned(),
+            build: build(),
             sqlite_source_id: sqlite::source_id().to_owned(),
             sqlite_compile_options: sqlite::compile_options().into_iter().map(str::to_owned).collect(),
             trace_hash: self.trace_hash.clone(),
@@ -149,6 +154,11 @@ pub(crate) fn read(path: &Path) -> Result<Replayable> {
         Some(decisions) => Some(read_decisions(path, decisions)?),
     };
     let mut changed = Vec::new();
+    if stored.seedstorm != env!("CARGO_PKG_VERSION") {
+        changed.push(format!("recorded with seedstorm {}, this is {}", stored.seedstorm, env!("CARGO_PKG_VERSION")));
+    } else if stored.build.is_none() || stored.build != build() {
+        changed.push("recorded with another build of this program".to_owned());
+    }
     if stored.sqlite_source_id != sqlite::source_id() {
         changed.push(format!("recorded with SQLite {}, this is {}", stored.sqlite_source_id, sqlite::source_id()));
     } else if stored.sqlite_compile_options != sqlite::compile_options() {
@@ -156,6 +166,13 @@ pub(crate) fn read(path: &Path) -> Result<Replayable> {
     }
     let Stored { plan, violation, trace_hash, steps, .. } = stored;
     Ok(Replayable::Recorded(Box::new(Reproducer { plan, decisions, violation, trace_hash, steps }), changed))
+}
+
+/// What tells this build of the program from others: the size of its file and when it was made. `None` when the file can't be looked at.
+fn build() -> Option<String> {
+    let file = std::env::current_exe().and_then(std::fs::metadata).ok()?;
+    let made = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(format!("{} bytes of {}.{:09}", file.len(), made.as_secs(), made.subsec_nanos()))
 }
 
 fn read_decisions(path: &Path, stored: &StoredDecisions) -> Result<Decisions> {

@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Catalogue, Known};
 use crate::cli::RunArguments;
-use crate::exit::{Exit, Problem, Result, unless_closed};
+use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
 use crate::keep;
 use crate::measured;
 use crate::report::{Human, RunEvent, RunObject, RunResult, Sink, colours_are_wanted};
@@ -30,7 +30,7 @@ pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments)
     keep::check_folder(&arguments.artifacts.artifacts)?;
     let mut tracing = arguments.trace.as_deref().map(Tracing::create).transpose()?;
     let mut sink = sink(arguments.json);
-    let mut reproduce = None;
+    let (mut reproduce, mut not_written) = (None, None);
     let mut exit = if planned.is_empty() { Exit::Vacuous } else { Exit::Pass };
     for (scenario, plan) in &planned {
         let from = arguments.plan.as_ref().map(|path| path.display().to_string());
@@ -42,7 +42,8 @@ pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments)
             artifacts: Some(&arguments.artifacts.artifacts),
             last_events: !arguments.json,
         };
-        let Ran { result, last_events } = run_one(*scenario, plan, how)?;
+        let Ran { result, last_events, unwritten } = run_one(*scenario, plan, how)?;
+        not_written = not_written.or(unwritten);
         exit = worse(exit, exit_of(&result));
         if exit != Exit::Pass {
             reproduce.get_or_insert_with(|| command(program, arguments, &result));
@@ -50,7 +51,7 @@ pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments)
         sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
     }
     sink.event(&RunEvent::Done { reproduce: reproduce.as_deref() }).or_else(unless_closed)?;
-    Ok(exit)
+    unless_unwritten(exit, not_written)
 }
 
 /// The form of output of `run` and `replay`.
@@ -110,21 +111,22 @@ pub(crate) struct Ran {
     pub(crate) result: RunResult,
     /// The last events before the violation.
     pub(crate) last_events: Vec<String>,
+    /// Why its trace or its reproducer could not be written. The result is told all the same.
+    pub(crate) unwritten: Option<String>,
 }
 
 /// Runs one plan; if it fails, keeps a reproducer and looks at the end again.
 ///
 /// # Errors
-/// A plan that can't be run, or an output that can't be written.
+/// A plan that can't be run.
 pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran> {
     let tracing = how.tracing;
     let settings =
         || Settings { without_invariants: how.without_invariants, replay: how.decisions.cloned(), listener: None };
     let listener = tracing.as_ref().map(Tracing::listener);
     let measured = measured::run(scenario, plan, Settings { listener, ..settings() })?;
-    if let Some(tracing) = tracing {
-        tracing.finish(measured.outcome.trace_hash)?;
-    }
+    let traced = tracing.map_or(Ok(()), |tracing| tracing.finish(measured.outcome.trace_hash));
+    let mut unwritten = traced.err().map(|error| format!("{error:#}"));
     let mut result = RunResult::new(scenario, plan, &measured.outcome, measured.wall_ns);
     let mut last_events = Vec::new();
     if let Some(violation) = measured.outcome.violations.first() {
@@ -132,15 +134,17 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
             last_events = measured::last_events(scenario, plan, settings(), violation.step)?;
         }
         if let Some(folder) = how.artifacts {
-            let path = Reproducer::new(plan, &result, Some(measured.outcome.decisions)).write(folder)?;
-            result.reproducer = Some(path.display().to_string());
+            match Reproducer::new(plan, &result, Some(measured.outcome.decisions)).write(folder) {
+                Ok(path) => result.reproducer = Some(path.display().to_string()),
+                Err(error) => unwritten = unwritten.or(Some(format!("{error:#}"))),
+            }
         }
     }
     if let Some(drift) = &measured.outcome.drift {
         let replay = crate::report::Replayed { reproduced: false, drift: Some(drift.to_string()), differs: Vec::new() };
         result.replay = Some(replay);
     }
-    Ok(Ran { result, last_events })
+    Ok(Ran { result, last_events, unwritten })
 }
 
 /// A run that took no step shows nothing.

@@ -102,6 +102,13 @@ impl DrawArguments {
         words
     }
 
+    /// The names of those that were given, each once.
+    pub(crate) fn given(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.words().into_iter().filter(|word| word.starts_with("--")).collect();
+        names.dedup();
+        names
+    }
+
     /// Whether nothing was given: a plan from a file takes none of them.
     pub(crate) fn is_empty(&self) -> bool {
         self.words().is_empty()

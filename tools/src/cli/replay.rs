@@ -4,7 +4,7 @@ use super::{ArtifactArguments, DrawArguments};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Run again.
+/// Run again. A recorded failure that passes although nothing has changed ends with exit code 5: nondeterminism.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
     /// A reproducer that `run` or `sweep` wrote, or a plan.

@@ -109,6 +109,13 @@ impl<W: Write> Human<W> {
         for (scenario, name) in &summary.never_happened {
             writeln!(self.output, "never happened: {name} ({scenario}): the sweep proves less than it seems")?;
         }
+        if !summary.never_happened_not_judged_for.is_empty() {
+            let options = summary.never_happened_not_judged_for.join(", ");
+            writeln!(
+                self.output,
+                "not judged: whether all happened that must happen sometimes (draws restricted by {options})"
+            )?;
+        }
         for difference in &summary.differences {
             let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(|| "no result".to_owned());
             let (first, second) = (hash(&difference.first_hash), hash(&difference.second_hash));

@@ -130,6 +130,13 @@ impl RunResult {
         result
     }
 
+    /// The same result, of a run whose second time did not come to an end.
+    pub(crate) fn failed_by(mut self, violation: Violation) -> RunResult {
+        self.verdict = Verdict::Fail;
+        self.violations.push(violation);
+        self
+    }
+
     fn without_outcome(scenario: &dyn Scenario, plan: &Plan, wall_ns: u64) -> RunResult {
         let persistence = format!("{:?}", plan.persistence).to_lowercase();
         RunResult {

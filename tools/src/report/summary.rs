@@ -72,6 +72,9 @@ pub(crate) struct SweepSummary {
     pub(crate) coverage: BTreeMap<String, BTreeMap<String, Coverage>>,
     /// Scenario and name of what never happened, in sweeps long enough to expect it.
     pub(crate) never_happened: Vec<(String, String)>,
+    /// The options that restrict what is drawn, when some were given: then what never happened is not judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) never_happened_not_judged_for: Vec<String>,
     /// How many faults of each kind fired.
     pub(crate) faults: BTreeMap<String, u64>,
     /// Simulated latencies of all runs by strategy and name, in nanoseconds. They mean time only under `timed`.

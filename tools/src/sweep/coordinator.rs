@@ -67,7 +67,8 @@ enum Task {
 /// What a worker's thread has done.
 enum Done {
     Run(Box<Ended>),
-    Reproduced(u64, String, Option<String>),
+    /// The path of the reproducer, if there is one, or why it could not be written.
+    Reproduced(u64, String, std::result::Result<Option<String>, String>),
     Abandoned,
     Refused(String),
     Broken(anyhow::Error),
@@ -136,6 +137,8 @@ pub(crate) struct Swept {
     pub(crate) tally: Tally,
     /// Whether it was interrupted.
     pub(crate) interrupted: bool,
+    /// Why a reproducer could not be written, if one couldn't.
+    pub(crate) unwritten: Option<String>,
 }
 
 /// Runs it all.
@@ -157,8 +160,8 @@ pub(crate) fn sweep(sweep: &Sweep<'_>, sink: &mut dyn Sink, interrupt: &AtomicBo
         // On every path: the threads end only then.
         queue.change(|state| (state.closed, state.stopped) = (true, true));
         telling.progress.finish();
-        let Telling { tally, interrupted, .. } = telling;
-        told.map(|()| Swept { tally, interrupted })
+        let Telling { tally, interrupted, unwritten, .. } = telling;
+        told.map(|()| Swept { tally, interrupted, unwritten })
     })
 }
 
@@ -176,6 +179,7 @@ struct Telling<'a> {
     reproducers_pending: u64,
     stopped: bool,
     interrupted: bool,
+    unwritten: Option<String>,
 }
 
 impl<'a> Telling<'a> {
@@ -193,6 +197,7 @@ impl<'a> Telling<'a> {
             reproducers_pending: 0,
             stopped: false,
             interrupted: false,
+            unwritten: None,
         }
     }
 
@@ -208,6 +213,10 @@ impl<'a> Telling<'a> {
                 Ok(Done::Broken(error)) => return Err(Problem::Internal(error)),
                 Ok(Done::Reproduced(index, fingerprint, path)) => {
                     self.reproducers_pending -= 1;
+                    let path = path.unwrap_or_else(|why| {
+                        self.unwritten.get_or_insert(why);
+                        None
+                    });
                     self.tally.reproducer(index, &fingerprint, path);
                 }
                 Ok(Done::Run(run)) => {
@@ -340,6 +349,10 @@ fn run(sweep: &Sweep<'_>, queue: &Queue, worker: &mut Option<Worker>, index: u64
         match determinism::check(&request, &result, worker, &asking)? {
             Second::Same => Some(None),
             Second::Differs(difference) => Some(Some(difference)),
+            Second::TimedOut(violation) => {
+                let result = result.failed_by(violation);
+                return Ok(Done::Run(Box::new(Ended { index, result, latencies, twice: None, workers_lost: 1 })));
+            }
             Second::Abandoned => return Ok(Done::Abandoned),
         }
     } else {
@@ -360,14 +373,16 @@ fn reproduce(
     let asking = Asking { limit_ns: sweep.arguments.seed_timeout, is_wanted: &is_wanted, artifacts: folder };
     let request = sweep.request(index, Also::Reproducer(folder.clone()));
     let path = match ask(worker, &request, &asking)? {
-        Asked::Abandoned => None,
-        Asked::Answered(Answer::Refused(why) | Answer::Failed(why)) => return Ok(Done::Broken(anyhow!(why))),
-        Asked::Answered(Answer::Ended { result, .. }) => result.reproducer,
+        Asked::Abandoned => Ok(None),
+        Asked::Answered(Answer::Refused(why)) => return Ok(Done::Broken(anyhow!(why))),
+        Asked::Answered(Answer::Failed(why)) => Err(why),
+        Asked::Answered(Answer::Ended { result, .. }) => Ok(result.reproducer),
         Asked::Lost(violation) => {
             // It took its decisions with it: the plan alone must do.
             let (scenario, plan) = (sweep.run(index).0, sweep.plan(index)?);
             let result = RunResult::lost(scenario, &plan, 0, violation);
-            Some(Reproducer::new(&plan, &result, None).write(folder)?.display().to_string())
+            let written = Reproducer::new(&plan, &result, None).write(folder);
+            written.map(|path| Some(path.display().to_string())).map_err(|error| format!("{error:#}"))
         }
     };
     Ok(Done::Reproduced(index, fingerprint, path))

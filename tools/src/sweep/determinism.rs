@@ -1,10 +1,10 @@
 //! Runs a seed a second time, in a fresh process, and finds the first step where two runs differ. Which seeds is `cli::sweep::Share`'s choice.
 
 use super::protocol::{Also, Answer, Request};
-use super::watchdog::{Asked, Worker};
+use super::watchdog::{Asked, TIMED_OUT, Worker};
 use crate::report::{Difference, RunResult};
 use crate::traced;
-use anyhow::Context;
+use seedstorm_sim::invariant::Violation;
 use std::path::{Path, PathBuf};
 
 /// How often two traces are taken to find a difference again that has been seen once.
@@ -26,6 +26,8 @@ pub(crate) enum Second {
     Same,
     /// Something else.
     Differs(Difference),
+    /// Nothing within its time: real time is outside of a run, so that is no difference between the two.
+    TimedOut(Violation),
     /// Nobody wants to know any more.
     Abandoned,
 }
@@ -51,6 +53,7 @@ pub(crate) fn check(
         Asked::Answered(Answer::Refused(why) | Answer::Failed(why)) => {
             (None, (None, format!("the second run did not begin: {why}")))
         }
+        Asked::Lost(violation) if violation.invariant == TIMED_OUT => return Ok(Second::TimedOut(violation)),
         Asked::Lost(violation) => (None, (None, format!("the second run: {}", violation.message))),
     };
     let (step, first_difference) = difference;
@@ -77,7 +80,9 @@ fn locate(
     used: &mut Option<Worker>,
     asking: &Asking<'_>,
 ) -> anyhow::Result<Option<(Option<u64>, String)>> {
-    std::fs::create_dir_all(asking.artifacts).with_context(|| format!("making {}", asking.artifacts.display()))?;
+    if let Err(error) = std::fs::create_dir_all(asking.artifacts) {
+        return Ok(Some((None, format!("{}: no place for traces to compare: {error}", asking.artifacts.display()))));
+    }
     for _ in 0..ATTEMPTS {
         let paths = ["first", "second"].map(|which| trace_path(request, asking.artifacts, which));
         let whole = trace(request, used.take(), &paths[0], asking)? && trace(request, None, &paths[1], asking)?;

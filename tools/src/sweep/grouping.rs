@@ -108,8 +108,9 @@ impl Tally {
         self.summary.failed
     }
 
-    /// The summary of a sweep that took so long.
-    pub(crate) fn finish(mut self, wall_ns: u64, interrupted: bool) -> SweepSummary {
+    /// The summary of a sweep that took so long. Options that restrict what is drawn may keep things from happening that must otherwise
+    /// happen sometimes: then that is not judged.
+    pub(crate) fn finish(mut self, wall_ns: u64, interrupted: bool, restricting: Vec<String>) -> SweepSummary {
         let summary = &mut self.summary;
         (summary.wall_ns, summary.interrupted) = (wall_ns, interrupted);
         if wall_ns > 0 {
@@ -126,7 +127,10 @@ impl Tally {
             group.reproducers = reproducers.into_values().flatten().collect();
         }
         for (scenario, events) in &summary.coverage {
-            if self.runs.get(scenario).is_some_and(|runs| *runs >= RUNS_TO_SEE_EVERYTHING) {
+            let is_long = self.runs.get(scenario).is_some_and(|runs| *runs >= RUNS_TO_SEE_EVERYTHING);
+            if is_long && !restricting.is_empty() {
+                summary.never_happened_not_judged_for.clone_from(&restricting);
+            } else if is_long {
                 let never = events.iter().filter(|(_, event)| event.total == 0);
                 summary.never_happened.extend(never.map(|(name, _)| (scenario.clone(), name.clone())));
             }

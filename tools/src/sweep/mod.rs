@@ -12,7 +12,7 @@ pub(crate) use worker::work;
 
 use crate::catalogue::Catalogue;
 use crate::cli::SweepArguments;
-use crate::exit::{Exit, Problem, Result, unless_closed};
+use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
 use crate::keep;
 use crate::measured::Stopwatch;
 use crate::report::{Human, RunEvent, Sink, SweepLines, SweepSummary, colours_are_wanted};
@@ -56,13 +56,13 @@ pub(crate) fn sweep(catalogue: Catalogue, program: &str, arguments: &SweepArgume
     let interrupt = coordinator::interrupt_flag()?;
     let stopwatch = Stopwatch::start();
     let job = Sweep { arguments, scenarios: scenarios.clone(), options, runs, jobs };
-    let Swept { tally, interrupted } = coordinator::sweep(&job, &mut *sink, &interrupt)?;
-    let summary = tally.finish(stopwatch.elapsed_ns(), interrupted);
+    let Swept { tally, interrupted, unwritten } = coordinator::sweep(&job, &mut *sink, &interrupt)?;
+    let summary = tally.finish(stopwatch.elapsed_ns(), interrupted, arguments.draw.given());
     let exit = exit(&summary);
     sink.event(&RunEvent::SweepEnded(&summary)).or_else(unless_closed)?;
     let reproduce = reproduce(program, arguments, &summary, exit);
     sink.event(&RunEvent::Done { reproduce: reproduce.as_deref() }).or_else(unless_closed)?;
-    Ok(exit)
+    unless_unwritten(exit, unwritten)
 }
 
 /// Nondeterminism first: it takes the meaning from everything else.

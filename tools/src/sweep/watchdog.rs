@@ -13,6 +13,9 @@ use std::time::Duration;
 
 use crate::measured::Stopwatch;
 
+/// The invariant of a run that the watchdog has ended.
+pub(crate) const TIMED_OUT: &str = "worker-timed-out";
+
 /// How often a waiting sweep looks whether it still wants the answer.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -177,5 +180,5 @@ fn timeout(limit_ns: u64) -> Violation {
     let message = format!(
         "no result after {limit} of real time: code that makes no system call, or a run that needs a longer --seed-timeout"
     );
-    Violation::new("worker-timed-out", message).object("process").loss("hung")
+    Violation::new(TIMED_OUT, message).object("process").loss("hung")
 }
