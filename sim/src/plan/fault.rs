@@ -52,7 +52,9 @@ fault_kinds! {
     /// A write fails with ENOSPC.
     NoSpace = "no-space" voids false,
     /// fsync fails once; what it should have kept counts as clean and is not durable.
-    FailedSync = "failed-sync" voids false,
+    // Told to the caller, and yet more than SQLite can bear: a partial checkpoint counts its pages as moved without an fsync (wal.c, walCheckpoint), so the
+    // pages that a later fsync loses are never written again.
+    FailedSync = "failed-sync" voids true,
     /// fsync returns success and makes nothing durable.
     LyingSync = "lying-sync" voids true,
     /// Power fails inside a write: some of its sectors reach the disk.
