@@ -5,7 +5,7 @@ use super::{Invariant, Violation};
 use crate::kernel::View;
 use crate::plan::FaultKind;
 use crate::sys::claim::{Exclusion, LockAcquired};
-use crate::trace::{Body, Event, Interest};
+use crate::trace::{Body, Ended, Event, Interest};
 use std::collections::BTreeMap;
 
 /// How long a live process may stay between taking a lock and claiming it, in simulated nanoseconds and in time order: a few calls, fsync among them.
@@ -43,6 +43,8 @@ impl Invariant for LockReclaimed {
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         let unsettles = match event.body {
+            // Who ends well has said of each lock that it took that it did.
+            Body::Ended(Ended::Exited { code: 0, .. }) => false,
             Body::Paused | Body::Resumed | Body::Ended(_) | Body::MachineStarted | Body::CalmBegan => true,
             Body::Fault { kind, .. } => kind == FaultKind::Delay,
             _ => false,
@@ -85,10 +87,17 @@ impl Invariant for LockReclaimed {
                 self.suspects.entry(wait.lock).or_insert((event.time_ns, violation));
             }
         }
-        match self.suspects.values().find(|(at_ns, _)| event.time_ns > at_ns + SETTLED_AFTER_NS) {
-            Some((_, violation)) => Err(violation.clone()),
+        let is_settled = |(at_ns, _): &(u64, Violation)| event.time_ns > at_ns + SETTLED_AFTER_NS;
+        let settled = self.suspects.iter().find(|(_, suspect)| is_settled(suspect)).map(|(lock, _)| lock.clone());
+        match settled.and_then(|lock| self.suspects.remove(&lock)) {
+            Some((_, violation)) => Err(violation),
             None => Ok(()),
         }
+    }
+
+    fn finish(&mut self, _view: &View<'_>) -> Result<(), Violation> {
+        // All have ended: nobody is left who could have taken it without saying so.
+        self.suspects.pop_first().map_or(Ok(()), |(_, (_, violation))| Err(violation))
     }
 }
 

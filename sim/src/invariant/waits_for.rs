@@ -4,7 +4,7 @@ use super::lock_table::{Change, LockTable};
 use super::{Invariant, Violation};
 use crate::kernel::View;
 use crate::sys::disk::{InodeId, Owner};
-use crate::trace::{Body, CallKind, Event, Interest, ProcessId};
+use crate::trace::{Body, CallKind, Event, Interest, ProcessId, TaskId};
 use petgraph::graphmap::DiGraphMap;
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub struct WaitsForAcyclic {
     table: LockTable,
-    /// Processes blocked on a lock of a file: flock(2) or a byte range.
-    blocked: BTreeMap<ProcessId, (CallKind, InodeId)>,
+    /// Tasks blocked on an flock of a file. Byte ranges are left out: whether two conflict is not to be seen from a blocked call's event.
+    blocked: BTreeMap<TaskId, (ProcessId, InodeId)>,
 }
 
 impl Invariant for WaitsForAcyclic {
@@ -25,20 +25,18 @@ impl Invariant for WaitsForAcyclic {
     }
 
     fn interest(&self) -> Interest {
-        let locks = Interest::call(CallKind::Lock).and(Interest::call(CallKind::RangeLock));
-        LockTable::INTEREST.and(Interest::BLOCKED).and(locks)
+        LockTable::INTEREST.and(Interest::BLOCKED).and(Interest::call(CallKind::Lock))
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         let Some(process) = event.process else { return Ok(()) };
-        match event.body {
-            Body::Blocked { kind: kind @ (CallKind::Lock | CallKind::RangeLock), object } => {
-                self.blocked.insert(process, (kind, InodeId(object)));
+        match (&event.body, event.task) {
+            (Body::Blocked { kind: CallKind::Lock, object }, Some(task)) => {
+                self.blocked.insert(task, (process, InodeId(*object)));
                 return self.judge(view, process);
             }
-            Body::Call { kind: CallKind::Lock | CallKind::RangeLock, .. } | Body::Ended(_) => {
-                self.blocked.remove(&process);
-            }
+            (Body::Call { kind: CallKind::Lock, .. }, Some(task)) => drop(self.blocked.remove(&task)),
+            (Body::Ended(_), _) => self.blocked.retain(|_, (waiter, _)| *waiter != process),
             _ => {}
         }
         match self.table.observe(event) {
@@ -60,13 +58,10 @@ impl WaitsForAcyclic {
         if !self.blocked.is_empty() {
             let owners: BTreeMap<Owner, ProcessId> =
                 view.processes().map(|process| (process.owner, process.id)).collect();
-            for (waiter, (kind, inode)) in &self.blocked {
-                let holders: Vec<Owner> = match kind {
-                    CallKind::Lock => {
-                        view.disk().flock_holders(*inode).into_iter().map(|holder| holder.owner).collect()
-                    }
-                    _ => view.disk().range_locks(*inode).iter().map(|lock| lock.owner).collect(),
-                };
+            // A call that was dropped meanwhile waits no more, and no event says so.
+            for (_, (waiter, inode)) in self.blocked.iter().filter(|(task, _)| view.is_waiting(**task)) {
+                let holders: Vec<Owner> =
+                    view.disk().flock_holders(*inode).into_iter().map(|holder| holder.owner).collect();
                 for holder in holders.iter().filter_map(|owner| owners.get(owner)).filter(|holder| *holder != waiter) {
                     graph.add_edge(*waiter, *holder, "a file");
                 }

@@ -2,6 +2,7 @@
 
 use super::core::{Core, Phase};
 use super::process::Life;
+use super::task::TaskState;
 use crate::plan::Plan;
 use crate::schedule::Ready;
 use crate::sqlite::{CommitDurability, WalLocks};
@@ -111,9 +112,9 @@ impl<'a> View<'a> {
         &self.core.ready
     }
 
-    /// The process of a task.
-    pub fn process_of(&self, task: TaskId) -> ProcessId {
-        self.core.tasks[task.0 as usize].call.process
+    /// Whether a task waits: for a lock, a message, another task.
+    pub fn is_waiting(&self, task: TaskId) -> bool {
+        self.core.tasks.get(task.0 as usize).is_some_and(|task| matches!(task.state, TaskState::Waiting { .. }))
     }
 
     /// Counts an event that must happen sometimes.
