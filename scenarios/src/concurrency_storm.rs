@@ -1,7 +1,7 @@
 //! concurrency-storm: many agents at once on one board, one task list, a few documents and locks, in bursts. What an agent does with its plan is in `swarm`.
 
 use crate::faults::Menu;
-use crate::setting::{Range, Setting, settle};
+use crate::setting::{self, Range, Setting, settle};
 use crate::{oracle, swarm};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
 use seedstorm_sim::plan::{FaultKind, Operation, Options, OptionsError, PLAN_FORMAT, Plan, StrategyPlan};
@@ -190,6 +190,25 @@ impl Scenario for ConcurrencyStorm {
             faults,
             operations,
         })
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
+        setting::check(SETTINGS, &plan.settings, &["workers"])?;
+        let workers = plan.setting_u64("workers", 1);
+        for operation in &plan.operations {
+            let option = |key: &str| format!("operation {}, {key}", operation.id);
+            if !KINDS.iter().any(|(kind, _)| *kind == operation.kind) {
+                let kinds: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
+                let allowed = kinds.join(", ");
+                return Err(OptionsError { option: option("kind"), value: operation.kind.clone(), allowed });
+            }
+            let index = operation.process.strip_prefix("agent-").and_then(|index| index.parse::<u64>().ok());
+            if index.is_none_or(|index| index >= workers) {
+                let allowed = format!("agent-0 to agent-{}", workers.saturating_sub(1));
+                return Err(OptionsError { option: option("process"), value: operation.process.clone(), allowed });
+            }
+        }
+        Ok(())
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {

@@ -84,6 +84,33 @@ pub fn settle(settings: &[Setting], seed: Seed, options: &Options) -> Result<BTr
     Ok(settled)
 }
 
+/// Checks the settings of a plan that came from a file; `others` are keys that the scenario adds itself.
+///
+/// # Errors
+/// A key that doesn't exist, or a value that isn't allowed.
+pub fn check(settings: &[Setting], found: &BTreeMap<String, Value>, others: &[&str]) -> Result<(), OptionsError> {
+    for (key, value) in found {
+        // As on a command line: there is one reading of a value.
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let option = format!("settings.{key}");
+        if key == MUTANT {
+            mutant(option, &text)?;
+            continue;
+        }
+        if others.contains(&key.as_str()) {
+            continue;
+        }
+        let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
+            let keys: Vec<&str> = settings.iter().map(|setting| setting.key).chain([MUTANT]).collect();
+            return Err(OptionsError { option: "settings".into(), value: key.clone(), allowed: keys.join(", ") });
+        };
+        if setting.parse(&text).as_ref() != Some(value) {
+            return Err(OptionsError { option, value: text, allowed: setting.allowed() });
+        }
+    }
+    Ok(())
+}
+
 /// The key of a planted bug. It is never drawn.
 pub const MUTANT: &str = "mutant";
 

@@ -39,3 +39,28 @@ fn the_duration_reaches_the_plan() {
     let run = program().run("run --scenarios steady --seed 6 --duration 1m30s");
     assert_eq!(run["options"]["chaos_ns"], json!(90_000_000_000_u64));
 }
+
+#[test]
+fn a_plan_that_its_scenario_does_not_know_is_refused() {
+    let program = program();
+    let drawn = program.line("run --scenarios concurrency-storm --seed 3 --workers 2 --print-plan");
+    assert_eq!(drawn.code, Some(0));
+    let replace = |from: &str, to: &str| {
+        assert!(drawn.out.contains(from), "the plan has no `{from}`");
+        drawn.out.replacen(from, to, 1)
+    };
+    let cases = [
+        (drawn.out.replacen("[settings]", "[settings]\nmutant = \"typo\"", 1), "settings.mutant: `typo`"),
+        (drawn.out.replacen("[settings]", "[settings]\nboard_kyes = 3", 1), "settings: `board_kyes`"),
+        (replace("kind = \"document\"", "kind = \"dokument\""), "kind: `dokument`"),
+        (replace("process = \"agent-1\"\nkind", "process = \"agent-7\"\nkind"), "process: `agent-7`"),
+    ];
+    for (plan, complaint) in cases {
+        std::fs::write(program.folder.path().join("plan.toml"), plan).expect("a file");
+        for command in ["run --plan plan.toml", "replay plan.toml"] {
+            let said = program.line(command);
+            assert_eq!(said.code, Some(2), "{command}: {said:?}");
+            assert!(said.err.contains(complaint) && said.err.contains("allowed"), "{command}: {said:?}");
+        }
+    }
+}

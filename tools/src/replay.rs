@@ -27,6 +27,7 @@ struct Again {
 pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArguments) -> Result<Exit> {
     let again = again(catalogue, arguments)?;
     let scenario = catalogue.named(&again.plan.scenario)?;
+    scenario.check(&again.plan).map_err(|error| Problem::usage(error.to_string()))?;
     keep::check_folder(&arguments.artifacts.artifacts)?;
     let tracing = arguments.trace.as_deref().map(Tracing::create).transpose()?;
     let mut sink = sink(arguments.json);

@@ -70,7 +70,9 @@ fn plans(catalogue: Catalogue, arguments: &RunArguments) -> Result<Vec<(Known, P
         let wrong = |why: String| Problem::usage(format!("{}: {}", path.display(), why.trim_end()));
         let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
         let plan = Plan::from_toml(&text).map_err(|error| wrong(error.to_string()))?;
-        return Ok(vec![(catalogue.named(&plan.scenario)?, plan)]);
+        let scenario = catalogue.named(&plan.scenario)?;
+        scenario.check(&plan).map_err(|error| wrong(error.to_string()))?;
+        return Ok(vec![(scenario, plan)]);
     }
     let options = arguments.draw.options()?;
     let seed = Seed(arguments.seed.unwrap_or_else(seeds::anything));

@@ -127,6 +127,16 @@ pub trait Scenario {
     /// An option that the scenario doesn't know, or a value out of range.
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError>;
 
+    /// Looks at a plan that came from a file: its settings, operations and processes must be ones that the scenario knows. The plan's form and its
+    /// faults have been checked by then.
+    ///
+    /// # Errors
+    /// What the scenario doesn't know, and what is allowed.
+    fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
+        let _ = plan;
+        Ok(())
+    }
+
     /// Creates the processes and invariants of a plan.
     fn populate(&self, plan: &Plan, world: &mut crate::kernel::World);
 
