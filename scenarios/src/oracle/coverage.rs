@@ -3,17 +3,11 @@
 use seedstorm_model::claims::{BusyRetried, Committed, OperationBegun, OutcomeUnknown};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
+use seedstorm_sim::sqlite::SharedLockCall;
 use seedstorm_sim::sys::claim::{Claim, Happened};
 use seedstorm_sim::trace::{Body, CallKind, Event, Interest, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// SQLite's shared-memory lock slots (sqlite.org/walformat.html, section 2.3).
-const WRITE: usize = 0;
-const CHECKPOINT: usize = 1;
-const FIRST_READ: usize = 3;
-const SLOTS: usize = 8;
-/// SQLITE_SHM_UNLOCK.
-const UNLOCK: u64 = 1;
 /// Bytes of a WAL's header; no frame is as short.
 const WAL_HEADER_BYTES: u64 = 32;
 
@@ -21,7 +15,7 @@ const WAL_HEADER_BYTES: u64 = 32;
 #[derive(Default)]
 pub struct Coverage {
     /// By database: who holds each slot.
-    slots: BTreeMap<u64, [BTreeSet<ProcessId>; SLOTS]>,
+    slots: BTreeMap<u64, [BTreeSet<ProcessId>; SharedLockCall::SLOTS]>,
     /// WALs whose header has been written.
     headed: BTreeSet<u64>,
     /// When each process began its operation, in nanoseconds.
@@ -45,9 +39,9 @@ impl Invariant for Coverage {
             {
                 view.cover("wal_reset");
             }
-            Body::Call { kind: CallKind::SharedLock, object, arguments: [range, flags], result: Ok(_), .. } => {
+            Body::Call { kind: CallKind::SharedLock, object, arguments, result: Ok(_), .. } => {
                 if let Some(process) = event.process {
-                    self.locked(object, process, range, flags, view);
+                    self.locked(object, process, SharedLockCall::of(arguments), view);
                 }
             }
             Body::Claim { kind, .. } => {
@@ -94,22 +88,24 @@ const KNOWN: [&str; 6] =
     ["lock_reclaimed", "lease_taken_over", "quarantined", "disk_full_handled", "reopened", "fair_turn_waited"];
 
 impl Coverage {
-    fn locked(&mut self, database: u64, process: ProcessId, range: u64, flags: u64, view: &View<'_>) {
+    fn locked(&mut self, database: u64, process: ProcessId, call: SharedLockCall, view: &View<'_>) {
+        const WRITE: usize = SharedLockCall::WRITE;
+        const CHECKPOINT: usize = SharedLockCall::CHECKPOINT;
         let slots = self.slots.entry(database).or_default();
-        let first = (range >> 8) as usize;
-        for holders in slots.iter_mut().skip(first).take((range & 0xFF) as usize) {
-            if flags & UNLOCK == 0 {
-                holders.insert(process);
-            } else {
+        for holders in slots.iter_mut().skip(call.first).take(call.count) {
+            if call.releases {
                 holders.remove(&process);
+            } else {
+                holders.insert(process);
             }
         }
         let another = |slot: usize| slots[slot].iter().any(|holder| *holder != process);
-        let locks = |slot: usize| flags & UNLOCK == 0 && first == slot;
+        let locks = |slot: usize| !call.releases && call.first == slot;
         if locks(WRITE) && another(CHECKPOINT) || locks(CHECKPOINT) && another(WRITE) {
             view.cover("checkpoint_beside_writer");
         }
-        if first == WRITE && flags & UNLOCK != 0 && (FIRST_READ..SLOTS).any(another) {
+        let mut readers = SharedLockCall::FIRST_READ..SharedLockCall::SLOTS;
+        if call.first == WRITE && call.releases && readers.any(another) {
             view.cover("reader_held_snapshot");
         }
     }

@@ -60,10 +60,8 @@ impl Invariant for LockReclaimed {
         for lock in self.table.holds.keys() {
             set(&mut self.last_held_ns, lock, event.time_ns);
         }
+        // What this event adds is noted at the next: nobody times out on it before.
         let change = self.table.observe(event);
-        for lock in self.table.holds.keys() {
-            set(&mut self.last_held_ns, lock, event.time_ns);
-        }
         if let Change::TimedOut { by, wait: Some(wait) } = change {
             let is_long = wait.within_ns >= WAIT_MIN_NS;
             let was_held = self.last_held_ns.get(&wait.lock).is_none_or(|at_ns| *at_ns >= wait.since_ns);

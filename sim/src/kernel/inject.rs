@@ -7,6 +7,7 @@ use super::task::Timer;
 use crate::errno::Errno;
 use crate::plan::{FaultKind, FaultPlan, Position, Trigger};
 use crate::seed::Draw;
+use crate::sqlite::SharedLockCall;
 use crate::sys::call::Header;
 use crate::sys::claim::{Claim, LockAcquired, LockReleased};
 use crate::sys::disk::InodeId;
@@ -245,11 +246,11 @@ impl Core {
             CallKind::Open if arguments[0] & CREATED_EXCLUSIVELY != 0 => *positions |= temp,
             CallKind::Rename => *positions = *positions & !temp | Position::BetweenEffectAndClaim.bit(),
             CallKind::Unlink => *positions &= !temp,
-            // Slot 0 of SQLite's shared-memory locks is WAL_WRITE_LOCK (sqlite.org/walformat.html).
-            CallKind::SharedLock if arguments[0] >> 8 == 0 => {
-                if arguments[1] & UNLOCK != 0 {
+            CallKind::SharedLock => {
+                let call = SharedLockCall::of(arguments);
+                if call.first == SharedLockCall::WRITE && call.releases {
                     *positions = *positions & !transaction | Position::BetweenEffectAndClaim.bit();
-                } else if arguments[1] & EXCLUSIVE != 0 {
+                } else if call.first == SharedLockCall::WRITE && call.excludes {
                     *positions |= transaction;
                 }
             }
@@ -275,10 +276,6 @@ impl Core {
 
 /// How long, at most, reads go on showing what a failed fsync didn't keep, in simulated nanoseconds.
 const EVICTION_NS_MAX: u64 = 2_000_000_000;
-
-/// SQLITE_SHM_UNLOCK and SQLITE_SHM_EXCLUSIVE: the flags in a `shm-lock` call's second argument.
-const UNLOCK: u64 = 1;
-const EXCLUSIVE: u64 = 8;
 
 impl Armed {
     fn control(&self) -> Option<Control> {

@@ -106,11 +106,6 @@ impl Plan {
     pub fn setting_str(&self, key: &str) -> Option<&str> {
         self.settings.get(key).and_then(toml::Value::as_str)
     }
-
-    /// A boolean setting; absent is false.
-    pub fn setting_bool(&self, key: &str) -> bool {
-        self.settings.get(key).and_then(toml::Value::as_bool).unwrap_or(false)
-    }
 }
 
 /// What a scenario is: a name, a pure function from seed to plan, and the programs that carry the plan out.

@@ -52,7 +52,7 @@ mod vfs;
 
 pub use commit::CommitDurability;
 pub use inspect::inspect;
-pub use shared_lock::WalLocks;
+pub use shared_lock::{SharedLockCall, WalLocks};
 pub use version::{compile_options, source_id};
 
 pub(crate) use file::{program_key, serve};

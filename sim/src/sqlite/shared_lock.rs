@@ -19,6 +19,40 @@ const WRITE: u8 = 0;
 pub(super) const UNLOCK: u8 = 1;
 const SHARED: u8 = 4;
 
+/// SQLITE_SHM_EXCLUSIVE.
+const EXCLUSIVE: u64 = 8;
+
+/// What a `shm-lock` call's event tells, read from its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedLockCall {
+    /// The first slot.
+    pub first: usize,
+    /// How many slots.
+    pub count: usize,
+    /// Whether it unlocks them.
+    pub releases: bool,
+    /// Whether it locks them exclusively.
+    pub excludes: bool,
+}
+
+impl SharedLockCall {
+    /// How many slots a database has.
+    pub const SLOTS: usize = SLOTS as usize;
+    /// The slot of the one writer (`WAL_WRITE_LOCK`).
+    pub const WRITE: usize = WRITE as usize;
+    /// The slot of the one that checkpoints (`WAL_CKPT_LOCK`).
+    pub const CHECKPOINT: usize = 1;
+    /// The first slot of readers (`WAL_READ_LOCK(0)`); all above it are readers' too.
+    pub const FIRST_READ: usize = 3;
+
+    /// Reads the arguments of a call of kind [`crate::trace::CallKind::SharedLock`].
+    pub fn of([slots, flags]: [u64; 2]) -> SharedLockCall {
+        let releases = flags & u64::from(UNLOCK) != 0;
+        let (first, count) = ((slots >> 8) as usize, (slots & 0xFF) as usize);
+        SharedLockCall { first, count, releases, excludes: !releases && flags & EXCLUSIVE != 0 }
+    }
+}
+
 /// Which slots, and what to do with them.
 #[derive(Clone, Copy)]
 pub(super) struct Slots {
