@@ -71,6 +71,7 @@ impl Scenario for Guillotine {
         swarm::populate(plan, world);
         watch_locks(world);
         oracle::watch_swarm(world);
+        oracle::watch_days(world);
     }
 
     fn coverage(&self) -> &'static [&'static str] {
@@ -95,11 +96,18 @@ impl Scenario for Guillotine {
     }
 
     fn invariants(&self) -> &'static [(&'static str, &'static str)] {
-        const ALL: [(&str, &str); LOCKS.len() + oracle::SWARM.len()] = {
-            let mut all = [("", ""); LOCKS.len() + oracle::SWARM.len()];
+        const ALL: [(&str, &str); LOCKS.len() + oracle::SWARM.len() + oracle::DAYS.len()] = {
+            let mut all = [("", ""); LOCKS.len() + oracle::SWARM.len() + oracle::DAYS.len()];
             let mut index = 0;
             while index < all.len() {
-                all[index] = if index < LOCKS.len() { LOCKS[index] } else { oracle::SWARM[index - LOCKS.len()] };
+                let past_locks = index.saturating_sub(LOCKS.len());
+                all[index] = if index < LOCKS.len() {
+                    LOCKS[index]
+                } else if past_locks < oracle::SWARM.len() {
+                    oracle::SWARM[past_locks]
+                } else {
+                    oracle::DAYS[past_locks - oracle::SWARM.len()]
+                };
                 index += 1;
             }
             all

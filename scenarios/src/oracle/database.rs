@@ -15,10 +15,10 @@ pub struct Auditor {
     last: Rc<RefCell<Option<(u64, Reading)>>>,
 }
 
-type Reading = Rc<Result<Option<Audit>, String>>;
+pub(super) type Reading = Rc<Result<Option<Audit>, String>>;
 
 impl Auditor {
-    fn read(&self, view: &View<'_>) -> Reading {
+    pub(super) fn read(&self, view: &View<'_>) -> Reading {
         let mut last = self.last.borrow_mut();
         match &*last {
             Some((step, reading)) if *step == view.step() => reading.clone(),

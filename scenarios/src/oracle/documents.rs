@@ -6,7 +6,7 @@ use seedstorm_model::file;
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::sys::disk::{Disk, InodeId};
-use seedstorm_sim::trace::{Body, CallKind, Event, Interest, ProcessId};
+use seedstorm_sim::trace::{Body, CallKind, Ended, Event, Interest, ProcessId};
 use std::collections::BTreeMap;
 
 /// No two saves make the same revision of a document, and no acknowledged revision is lost.
@@ -113,7 +113,7 @@ impl Invariant for FilesWhole {
                     None => Ok(()),
                 }
             }
-            Body::MachineCrashed => self.judge_all(view.disk()),
+            Body::MachineCrashed | Body::Ended(Ended::Killed) => self.judge_all(view.disk()),
             _ => Ok(()),
         }
     }
@@ -131,7 +131,7 @@ fn has_content(path: &str) -> bool {
     path.starts_with(DOCUMENTS) || path.strip_prefix(LOCKS).is_some_and(|name| name.ends_with(".owner"))
 }
 
-fn is_document(path: &str) -> bool {
+pub(super) fn is_document(path: &str) -> bool {
     path.strip_prefix(DOCUMENTS).is_some_and(|name| !name.contains(".tmp.") && !name.contains(".corrupt."))
 }
 
