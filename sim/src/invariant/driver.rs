@@ -1,26 +1,62 @@
 //! Asks each invariant about the events that it wants, and drops violations that a fired fault voids.
 
-use super::{Invariant, Violation};
+use super::{Invariant, Survivor, Violation};
 use crate::kernel::View;
 use crate::plan::FaultKind;
-use crate::trace::{Event, Interest};
+use crate::trace::{Body, Event, Interest};
 
 /// The invariants of a run.
 pub(crate) struct Driver {
     invariants: Vec<(Interest, Box<dyn Invariant>)>,
     /// Whether a fault has fired that voids durability.
     durability_is_void: bool,
+    /// The kinds of claim that are acknowledgements to one of them.
+    acknowledgements: Vec<&'static str>,
+    /// How many acknowledgements there were.
+    acknowledged: u64,
 }
 
 impl Driver {
     pub(crate) fn new(invariants: Vec<Box<dyn Invariant>>) -> Driver {
-        let invariants = invariants.into_iter().map(|invariant| (invariant.interest(), invariant)).collect();
-        Driver { invariants, durability_is_void: false }
+        let invariants: Vec<(Interest, Box<dyn Invariant>)> =
+            invariants.into_iter().map(|invariant| (invariant.interest(), invariant)).collect();
+        let kinds = invariants.iter().filter_map(|(_, invariant)| invariant.acknowledgements()).flatten();
+        let acknowledgements = kinds.copied().collect();
+        Driver { invariants, durability_is_void: false, acknowledgements, acknowledged: 0 }
     }
 
     /// What at least one of them wants.
     pub(crate) fn interest(&self) -> Interest {
-        self.invariants.iter().fold(Interest::NONE, |all, (interest, _)| all.and(*interest))
+        let own = if self.acknowledgements.is_empty() { Interest::NONE } else { Interest::CLAIMS };
+        self.invariants.iter().fold(own, |all, (interest, _)| all.and(*interest))
+    }
+
+    /// How many acknowledgements there have been.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Whether a fault has fired that voids durability.
+    pub(crate) fn durability_is_void(&self) -> bool {
+        self.durability_is_void
+    }
+
+    /// Those that judge survivors now: what is void is not asked.
+    fn judges(&self) -> impl Iterator<Item = &dyn Invariant> {
+        let judges = self.invariants.iter().map(|(_, invariant)| &**invariant);
+        judges.filter(|invariant| {
+            invariant.acknowledgements().is_some() && !(self.durability_is_void && invariant.rests_on_durability())
+        })
+    }
+
+    /// Whether somebody judges survivors now.
+    pub(crate) fn judges_survivors(&self) -> bool {
+        self.judges().next().is_some()
+    }
+
+    /// The first violation that a crash now would lead to.
+    pub(crate) fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
+        self.judges().try_for_each(|invariant| invariant.survived(survivor))
     }
 
     /// A fault has fired: what it voids is not judged from now on.
@@ -31,6 +67,9 @@ impl Driver {
     /// The first violation of an event. All see the event all the same: they keep their own account of the past.
     pub(crate) fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         let kind = Interest::of(&event.body);
+        if let Body::Claim { kind, .. } = event.body {
+            self.acknowledged += u64::from(self.acknowledgements.contains(&kind));
+        }
         let mut first = Ok(());
         for (interest, invariant) in &mut self.invariants {
             if interest.meets(kind)

@@ -1,6 +1,7 @@
 //! Polls programs: the step loop's outer half. It holds the futures; what they announce is in `core`.
 
 use super::core::{Action, Kernel};
+use super::crash_points::Explorer;
 use super::process::Running;
 use crate::trace::{CallKind, TaskId};
 use madsim::time::TimeHandle;
@@ -51,7 +52,7 @@ impl Executor {
     }
 
     /// Runs until the end: all work done, or a violation.
-    pub(super) fn run(&mut self) {
+    pub(super) fn run(&mut self, explorer: &mut Explorer<'_>) {
         loop {
             let (action, now_ns, first, has_combinators) = self.kernel.with(|core| {
                 let action = core.next_action();
@@ -62,11 +63,18 @@ impl Executor {
                 (action, core.now_ns, first, core.has_combinators)
             });
             match action {
-                Action::Poll(task, _) => {
+                Action::Poll(task, kind) => {
+                    let is_crash_point = explorer.is_point(kind);
+                    if is_crash_point && explorer.before(&self.kernel, task, kind) {
+                        continue;
+                    }
                     if has_combinators && !first {
                         self.wake_combinator(task);
                     }
                     self.poll(task, now_ns, first);
+                    if is_crash_point {
+                        explorer.after(&self.kernel, task);
+                    }
                 }
                 Action::Control(control) => self.control(control),
                 Action::End => return,
