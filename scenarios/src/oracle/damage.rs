@@ -29,9 +29,8 @@ impl Invariant for DamageKept {
             Body::MachineCrashed => {
                 let names = view.disk().read_dir(DOCUMENTS.trim_end_matches('/')).unwrap_or_default();
                 let paths = names.into_iter().map(|name| format!("{DOCUMENTS}{name}")).filter(|path| is_document(path));
-                let is_damaged = |path: &String| {
-                    view.disk().visible_read(path).is_none_or(|bytes| revision_of(&bytes).is_none())
-                };
+                let is_damaged =
+                    |path: &String| view.disk().visible_read(path).is_none_or(|bytes| revision_of(&bytes).is_none());
                 self.damaged = paths.filter(is_damaged).collect();
                 None
             }

@@ -85,7 +85,8 @@ impl Deaths {
     fn killed(&self, process: ProcessId, place: &Place, view: &View<'_>) {
         let left_temporary = || {
             let directories = [DOCUMENTS, STAGED].map(|directory| directory.trim_end_matches('/'));
-            let names = directories.into_iter().flat_map(|directory| view.disk().read_dir(directory).unwrap_or_default());
+            let names =
+                directories.into_iter().flat_map(|directory| view.disk().read_dir(directory).unwrap_or_default());
             let mut owners = names.filter_map(|name| temporary_owner(&name));
             owners.any(|owner| self.lives.is_of(&owner, process, view))
         };
@@ -134,9 +135,8 @@ impl Deaths {
             (CallKind::ReadDirectory, Ok(_)) => {
                 let names = view.disk().read_dir(path()).unwrap_or_default();
                 let owners = names.iter().filter_map(|name| temporary_owner(name));
-                let peers = owners.filter(|owner| {
-                    self.lives.living(owner, view).is_some_and(|living| living != process)
-                });
+                let peers =
+                    owners.filter(|owner| self.lives.living(owner, view).is_some_and(|living| living != process));
                 place.peers = peers.map(|owner| u64::from(owner.pid)).collect();
             }
             (CallKind::ProcessQuery, Ok(found)) if found > 0 => {

@@ -7,8 +7,8 @@ use seedstorm_model::claims::{Awake, NoteStaged, OperationBegun, OperationKey};
 use seedstorm_model::file::{StagedName, StagedNote, unseal};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
-use seedstorm_sim::sys::disk::Disk;
 use seedstorm_sim::sys::claim::Claim;
+use seedstorm_sim::sys::disk::Disk;
 use seedstorm_sim::trace::{Body, Event, Interest};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,9 +62,8 @@ impl StagedNotesKept {
         if let Some(note) = self.settled.iter().find(|note| !audit.memories.contains_key(*note)) {
             return Err(self.violation(note, "had survived a crash in the store, and is lost", "lost"));
         }
-        let was_begun = |(agent, number, _): &Note| {
-            self.begun.contains(&OperationKey { agent: agent.clone(), number: *number })
-        };
+        let was_begun =
+            |(agent, number, _): &Note| self.begun.contains(&OperationKey { agent: agent.clone(), number: *number });
         match audit.memories.keys().find(|note| !was_begun(note)) {
             Some(note) => Err(self.violation(note, "is in the store, and nobody asked for it", "invented")),
             None => Ok(()),
