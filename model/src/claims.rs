@@ -1,5 +1,6 @@
 //! What the engine tells the outside that it believes: the claims that oracles judge. Locks' claims are `seedstorm_sim`'s own.
 
+use crate::identity::ProcessIdentity;
 use seedstorm_sim::sys::claim::Claim;
 use serde::{Deserialize, Serialize};
 
@@ -225,8 +226,8 @@ pub struct AgentSeen {
     pub agent: String,
     /// What it is.
     pub state: AgentState,
-    /// The PID of its last life.
-    pub pid: u32,
+    /// Its last life.
+    pub process: ProcessIdentity,
 }
 
 /// The status of a swarm, as it was at some moment of the operation. What it says of sleepers is durable.

@@ -60,7 +60,7 @@ impl Invariant for Deaths {
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        self.lives.observe(event);
+        self.lives.observe(event, view);
         let Some(process) = event.process else { return Ok(()) };
         match &event.body {
             Body::Started { .. } => {
@@ -88,7 +88,7 @@ impl Deaths {
             let names =
                 directories.into_iter().flat_map(|directory| view.disk().read_dir(directory).unwrap_or_default());
             let mut owners = names.filter_map(|name| temporary_owner(&name));
-            owners.any(|owner| self.lives.is_of(&owner, process, view))
+            owners.any(|owner| self.lives.of(process) == Some(&owner))
         };
         for (name, is_so) in [
             ("kill_inside_write", place.short_write == Some(view.step())),
@@ -128,7 +128,7 @@ impl Deaths {
             }
             (CallKind::Unlink, Ok(_)) => {
                 let owner = temporary_owner(path());
-                if owner.is_some_and(|owner| !self.lives.is_of(&owner, process, view)) {
+                if owner.is_some_and(|owner| self.lives.of(process) != Some(&owner)) {
                     view.cover("temp_reaped");
                 }
             }

@@ -2,9 +2,11 @@
 
 use super::audit::Audit;
 use super::database::Auditor;
+use super::lives::Lives;
 use seedstorm_model::claims::{
     AgentSeen, AgentState, Awake, Committed, Effect, OperationBegun, OperationKey, StatusSeen,
 };
+use seedstorm_model::identity::ProcessIdentity;
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
 use seedstorm_sim::sys::claim::Claim;
@@ -16,8 +18,9 @@ pub struct StatusTrue {
     auditor: Auditor,
     /// When each process began its operation: the step.
     begun: BTreeMap<ProcessId, u64>,
-    /// Lives that are over, by name and PID: the step.
-    deaths: BTreeMap<(String, u32), u64>,
+    lives: Lives,
+    /// Lives that are over: the step.
+    deaths: BTreeMap<ProcessIdentity, u64>,
     /// Agents that are awake and have not begun to sleep or to end: since which step.
     awake: BTreeMap<String, u64>,
     /// Sleeps that somebody has asked for.
@@ -34,6 +37,7 @@ impl StatusTrue {
         StatusTrue {
             auditor,
             begun: BTreeMap::new(),
+            lives: Lives::default(),
             deaths: BTreeMap::new(),
             awake: BTreeMap::new(),
             sleeps: BTreeSet::new(),
@@ -47,29 +51,26 @@ impl StatusTrue {
     }
 
     fn note_life(&mut self, event: &Event<'_>, process: ProcessId, view: &View<'_>) {
-        let process = view.process(process);
+        let name = view.process(process).name;
         match event.body {
-            Body::Started { pid } => {
-                self.deaths.remove(&(process.name.to_owned(), pid));
-                self.asleep.remove(process.name);
-            }
+            Body::Started { .. } => drop(self.asleep.remove(name)),
             Body::Ended(_) => {
-                self.deaths.insert((process.name.to_owned(), process.pid), event.step);
-                self.awake.remove(process.name);
+                self.deaths.extend(self.lives.of(process).map(|life| (*life, event.step)));
+                self.awake.remove(name);
             }
-            Body::TerminationRequested => drop(self.awake.remove(process.name)),
+            Body::TerminationRequested => drop(self.awake.remove(name)),
             _ => {}
         }
     }
 
     fn judge(&mut self, seen: AgentSeen, began: u64, view: &View<'_>) -> Result<(), Violation> {
-        let AgentSeen { agent, state, pid } = seen;
-        let died = self.deaths.get(&(agent.clone(), pid)).copied();
+        let AgentSeen { agent, state, process } = seen;
+        let (pid, died) = (process.pid, self.deaths.get(&process).copied());
         match state {
             AgentState::Working if died.is_some_and(|died| died < began) => {
                 Err(self.violation(format!("{agent} (pid {pid}) is called working, and was dead already"), "stale"))
             }
-            AgentState::Dead if view.processes().any(|of| of.name == agent && of.pid == pid && of.is_live) => {
+            AgentState::Dead if self.lives.living(&process, view).is_some() => {
                 Err(self.violation(format!("{agent} (pid {pid}) is called dead, and is alive"), "called-dead"))
             }
             AgentState::Asleep(number) => {
@@ -120,6 +121,7 @@ impl Invariant for StatusTrue {
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
+        self.lives.observe(event, view);
         if let Body::MachineCrashed = event.body {
             return self.compare(view);
         }

@@ -24,7 +24,7 @@ impl Invariant for LiveTemporariesKept {
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        self.lives.observe(event);
+        self.lives.observe(event, view);
         let Body::Call { kind: CallKind::Unlink, result: Ok(_), data, .. } = event.body else { return Ok(()) };
         let Ok(path) = std::str::from_utf8(data) else { return Ok(()) };
         let owner = temporary_owner(path).and_then(|owner| self.lives.living(&owner, view));
