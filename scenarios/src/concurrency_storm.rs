@@ -43,6 +43,7 @@ const WORKLOAD: Workload = Workload {
         (FaultKind::MachineCrash, 12, 1),
         (FaultKind::TornWrite, 8, 1),
     ]),
+    lies_before_power_loss: 0,
     fixed: &[],
 };
 

@@ -35,7 +35,7 @@ const WORKLOAD: Workload = Workload {
     faults: Menu(&[
         (FaultKind::Kill, 85, 10),
         (FaultKind::Terminate, 40, 3),
-        (FaultKind::PidReuse, 35, 4),
+        (FaultKind::PidReuse, 50, 5),
         (FaultKind::MachineCrash, 35, 2),
         (FaultKind::TornWrite, 15, 1),
         (FaultKind::Pause, 20, 2),
@@ -44,9 +44,10 @@ const WORKLOAD: Workload = Workload {
         (FaultKind::IoError, 20, 3),
         (FaultKind::NoSpace, 25, 3),
         (FaultKind::ShortWrite, 20, 3),
-        (FaultKind::FailedSync, 15, 2),
-        (FaultKind::LyingSync, 12, 4),
+        (FaultKind::FailedSync, 12, 2),
+        (FaultKind::LyingSync, 4, 4),
     ]),
+    lies_before_power_loss: 20,
     fixed: &[(swarm::DAYS, 1)],
 };
 
@@ -72,6 +73,10 @@ impl Scenario for Guillotine {
         watch_locks(world);
         oracle::watch_swarm(world);
         oracle::watch_days(world);
+    }
+
+    fn recover(&self, plan: &Plan, world: &mut World) {
+        swarm::recover(plan, world);
     }
 
     fn coverage(&self) -> &'static [&'static str] {

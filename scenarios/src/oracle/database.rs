@@ -1,10 +1,11 @@
 //! `no-lost-write` and `database-sound`: what the database holds at the end and after each crash, against what was acknowledged.
 
 use super::audit::Audit;
-use seedstorm_model::claims::{Committed, Effect, OperationBegun, OperationKey};
+use super::paths::DATABASE;
+use seedstorm_model::claims::{Awake, Committed, Effect, OperationBegun, OperationKey};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
-use seedstorm_sim::trace::{Body, Event, Interest};
+use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -39,12 +40,20 @@ pub struct NoLostWrite {
     acknowledged: BTreeMap<OperationKey, Effect>,
     /// Notes that were never acknowledged and were found after a crash.
     settled: BTreeSet<(String, u64)>,
+    /// Whether the machine has been down and nobody has woken since.
+    is_down: bool,
 }
 
 impl NoLostWrite {
     /// Shares the auditor's readings.
     pub fn new(auditor: Auditor) -> NoLostWrite {
-        NoLostWrite { auditor, begun: BTreeSet::new(), acknowledged: BTreeMap::new(), settled: BTreeSet::new() }
+        NoLostWrite {
+            auditor,
+            begun: BTreeSet::new(),
+            acknowledged: BTreeMap::new(),
+            settled: BTreeSet::new(),
+            is_down: false,
+        }
     }
 
     fn violation(&self, message: String, object: &'static str, loss: &'static str) -> Violation {
@@ -159,11 +168,28 @@ impl Invariant for NoLostWrite {
     }
 
     fn interest(&self) -> Interest {
-        Interest::CLAIMS.and(Interest::LIVES)
+        Interest::CLAIMS.and(Interest::LIVES).and(Interest::call(CallKind::Unlink))
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         if let Body::MachineCrashed = event.body {
+            self.is_down = true;
+            return self.compare(view);
+        }
+        // Who removes the WAL has moved all that is in it.
+        if let Body::Call { kind: CallKind::Unlink, result: Ok(_), data, .. } = event.body
+            && data.strip_suffix(b"-wal") == Some(DATABASE.as_bytes())
+        {
+            let is_whole = matches!(&*self.auditor.read(view), Ok(Some(audit)) if audit.problems.is_empty());
+            if !is_whole && !self.acknowledged.is_empty() {
+                let message = "the WAL was removed, and without it the database is damaged".to_owned();
+                return Err(self.violation(message, "database", "lost"));
+            }
+            return self.compare(view);
+        }
+        // Who wakes first has recovered the database: that must not have cost anything.
+        if self.is_down && event.claim::<Awake>().is_some() {
+            self.is_down = false;
             return self.compare(view);
         }
         if let Some(OperationBegun { key, .. }) = event.claim() {

@@ -67,8 +67,9 @@ pub fn watch_swarm(world: &mut World) {
     let auditor = Auditor::default();
     world.invariant(NoLostWrite::new(auditor.clone()));
     world.invariant(DatabaseSound::new(auditor));
-    world.invariant(DocumentsKept::default());
+    // A file that isn't whole has lost its revision, too: that it is damaged says more.
     world.invariant(FilesWhole);
+    world.invariant(DocumentsKept::default());
     world.invariant(LockTimeoutsHandled);
     world.invariant(NoUnhandledError);
     world.invariant(LocksFree::default());

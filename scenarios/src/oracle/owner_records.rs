@@ -6,6 +6,7 @@ use seedstorm_model::file;
 use seedstorm_model::lock::OwnerRecord;
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
+use seedstorm_sim::sys::claim::{Claim, LockAcquired};
 use seedstorm_sim::sys::disk::Disk;
 use seedstorm_sim::trace::{Body, Ended, Event, Interest};
 
@@ -45,12 +46,14 @@ impl Invariant for OwnerRecordsWhole {
     }
 
     fn interest(&self) -> Interest {
-        Interest::LIVES
+        Interest::LIVES.and(Interest::CLAIMS)
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         match event.body {
             Body::Ended(Ended::Killed) | Body::MachineCrashed => self.judge(view.disk()),
+            // Whoever has just taken a lock has its record there.
+            Body::Claim { kind: LockAcquired::KIND, .. } => self.judge(view.disk()),
             _ => Ok(()),
         }
     }
