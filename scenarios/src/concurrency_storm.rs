@@ -217,6 +217,10 @@ impl Scenario for ConcurrencyStorm {
         oracle::watch_swarm(world);
     }
 
+    fn recover(&self, plan: &Plan, world: &mut World) {
+        swarm::recover(plan, world);
+    }
+
     fn coverage(&self) -> &'static [&'static str] {
         &[
             "lock_contended",

@@ -68,6 +68,32 @@ pub fn populate(plan: &Plan, world: &mut World) {
     }
 }
 
+/// Adds what agents do after a crash: each wakes, looks around, and goes. It has nothing to do.
+pub fn recover(plan: &Plan, world: &mut World) {
+    let config = Rc::new(config(plan));
+    for index in 0..plan.setting_u64("workers", 1) as u32 {
+        let config = config.clone();
+        world.process("agent", index, move |sys| {
+            let config = config.clone();
+            async move {
+                match wake_and_look(&sys, &config).await {
+                    Ok(()) => Exit::success(),
+                    Err(error) => exit(&error),
+                }
+            }
+        });
+    }
+}
+
+async fn wake_and_look(sys: &Sys, config: &Config) -> Result<(), AgentError> {
+    let mut agent = agent::wake(sys, config).await?;
+    while agent.status(sys).await?.is_none() {
+        // The others are waking too.
+        let _ = sys.sleep(NS_PER_MS).await;
+    }
+    Ok(())
+}
+
 /// The engine's configuration, as the plan's settings have it.
 pub fn config(plan: &Plan) -> Config {
     let ns = |key: &str, default: u64| plan.setting_u64(key, default).saturating_mul(NS_PER_MS);
