@@ -68,10 +68,14 @@ pub fn populate(plan: &Plan, world: &mut World) {
     }
 }
 
-/// Adds what agents do after a crash: each wakes, looks around, and goes. It has nothing to do.
+/// How many agents wake after a crash that might have happened: the first repairs, the others find it repaired, at the same time. All agents are
+/// alike, and a recovery costs what it wakes.
+const RECOVERING: u64 = 2;
+
+/// Adds what agents do after a crash: some wake, look around, and go. They have nothing to do.
 pub fn recover(plan: &Plan, world: &mut World) {
     let config = Rc::new(config(plan));
-    for index in 0..plan.setting_u64("workers", 1) as u32 {
+    for index in 0..plan.setting_u64("workers", 1).min(RECOVERING) as u32 {
         let config = config.clone();
         world.process("agent", index, move |sys| {
             let config = config.clone();

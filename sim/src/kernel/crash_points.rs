@@ -7,7 +7,7 @@ use crate::blocking::Apart;
 use crate::invariant::{CrashPoints, Readings, Sample, Survivor, Violation};
 use crate::plan::{Plan, Scenario};
 use crate::schedule::Ready;
-use crate::seed::{Path, stream_key};
+use crate::seed::{Draw, Path, stream_key};
 use crate::sqlite::Saved;
 use crate::sys::disk::{CrashReport, Disk, InodeId};
 use crate::trace::{CallKind, Interest, TaskId};
@@ -155,7 +155,8 @@ impl Exploration<'_> {
         false
     }
 
-    /// Images that a crash now may leave: the one that lost most, the one that lost nothing, and one that is drawn.
+    /// Images that a crash now may leave: the one that lost most, one that is drawn, and the one that lost nothing. Where points are sampled images are
+    /// too: another point tells more than a third image of this one.
     fn images(&self, core: &Core, is_acknowledgement: bool) -> Vec<Image> {
         let operation = core.step << 1 | u64::from(is_acknowledgement);
         let mut draw = core.seed.stream_keyed(self.stream_key, Path::RUN, operation);
@@ -164,8 +165,13 @@ impl Exploration<'_> {
         let image = |(disk, report)| Image { disk, report };
         let mut images = vec![image(core.disk.crash_image_of_least(&mut draw))];
         if core.disk.pending_count() > 0 {
-            images.push(image(core.disk.crash_image(&mut draw)));
-            images.push(image(core.disk.crash_image_of_most(&mut draw)));
+            let takes_most = self.sample.is_none().then_some(true).unwrap_or_else(|| draw.chance(1, 3));
+            if self.sample.is_none() || !takes_most {
+                images.push(image(core.disk.crash_image(&mut draw)));
+            }
+            if takes_most {
+                images.push(image(core.disk.crash_image_of_most(&mut draw)));
+            }
         }
         images
     }
