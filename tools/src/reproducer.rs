@@ -199,7 +199,7 @@ fn read_decisions(path: &Path, stored: &StoredDecisions) -> Result<Decisions> {
 
 fn decisions_text(decisions: &Decisions) -> String {
     let mut text = String::new();
-    for Decision { step, process, ordinal, kind } in &decisions.departures {
+    for Decision { step, process, ordinal, kind } in decisions.departures.iter() {
         // Writing to a string can't fail.
         let _ = writeln!(text, "{step} {}/{ordinal} {kind}", process.0);
     }
@@ -211,6 +211,7 @@ fn decisions_text(decisions: &Decisions) -> String {
 
 fn parse_decisions(text: &str) -> std::result::Result<Decisions, String> {
     let mut decisions = Decisions::default();
+    let mut last_step = 0;
     for (number, line) in text.lines().enumerate() {
         let wrong = || {
             format!(
@@ -225,8 +226,13 @@ fn parse_decisions(text: &str) -> std::result::Result<Decisions, String> {
             }
             [step, task, kind] => {
                 let (process, ordinal) = task.split_once('/').ok_or_else(wrong)?;
+                let step = step.parse().map_err(|_| wrong())?;
+                if step <= last_step {
+                    return Err("the steps of the decisions do not rise".to_owned());
+                }
+                last_step = step;
                 decisions.departures.push(Decision {
-                    step: step.parse().map_err(|_| wrong())?,
+                    step,
                     process: ProcessId(process.parse().map_err(|_| wrong())?),
                     ordinal: ordinal.parse().map_err(|_| wrong())?,
                     kind: CallKind::ALL.iter().copied().find(|known| known.name() == kind).ok_or_else(wrong)?,
@@ -234,9 +240,6 @@ fn parse_decisions(text: &str) -> std::result::Result<Decisions, String> {
             }
             _ => return Err(wrong()),
         }
-    }
-    if !decisions.departures.is_sorted_by(|one, next| one.step < next.step) {
-        return Err("the steps of the decisions do not rise".to_owned());
     }
     Ok(decisions)
 }

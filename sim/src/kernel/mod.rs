@@ -10,6 +10,7 @@ pub mod latency;
 mod process;
 mod run;
 mod task;
+mod timers;
 mod view;
 mod world;
 
