@@ -212,7 +212,7 @@ fn read_decisions(path: &Path, stored: &StoredDecisions) -> Result<Decisions> {
 
 fn decisions_text(decisions: &Decisions) -> String {
     let mut text = String::new();
-    for Decision { step, process, ordinal, kind } in &decisions.departures {
+    for Decision { step, process, ordinal, kind } in decisions.departures.iter() {
         // Writing to a string can't fail.
         let _ = writeln!(text, "{step} {}/{ordinal} {kind}", process.0);
     }
@@ -224,6 +224,7 @@ fn decisions_text(decisions: &Decisions) -> String {
 
 fn parse_decisions(text: &str) -> std::result::Result<Decisions, String> {
     let mut decisions = Decisions::default();
+    let mut last_step = 0;
     for (number, line) in text.lines().enumerate() {
         let wrong = || {
             format!(
@@ -238,8 +239,13 @@ fn parse_decisions(text: &str) -> std::result::Result<Decisions, String> {
             }
             [step, task, kind] => {
                 let (process, ordinal) = task.split_once('/').ok_or_else(wrong)?;
+                let step = step.parse().map_err(|_| wrong())?;
+                if step <= last_step {
+                    return Err("the steps of the decisions do not rise".to_owned());
+                }
+                last_step = step;
                 decisions.departures.push(Decision {
-                    step: step.parse().map_err(|_| wrong())?,
+                    step,
                     process: ProcessId(process.parse().map_err(|_| wrong())?),
                     ordinal: ordinal.parse().map_err(|_| wrong())?,
                     kind: CallKind::ALL.iter().copied().find(|known| known.name() == kind).ok_or_else(wrong)?,
@@ -247,9 +253,6 @@ fn parse_decisions(text: &str) -> std::result::Result<Decisions, String> {
             }
             _ => return Err(wrong()),
         }
-    }
-    if !decisions.departures.is_sorted_by(|one, next| one.step < next.step) {
-        return Err("the steps of the decisions do not rise".to_owned());
     }
     Ok(decisions)
 }

@@ -18,6 +18,9 @@ use std::rc::Rc;
 const CHANGES: Interest =
     Interest::call(CallKind::Sync).and(Interest::call(CallKind::Rename)).and(Interest::call(CallKind::Unlink));
 
+/// What tells images apart.
+type Digest = [u8; 16];
+
 /// How many recovered disks are kept. A disk shares what it can with the run's own.
 const KEPT_MAX: usize = 64;
 
@@ -41,9 +44,9 @@ struct Exploration<'a> {
     stream_key: u64,
     acknowledged: u64,
     /// Every image met so far, by its digest, with how much had been acknowledged when it was last judged.
-    judged: BTreeMap<[u8; 32], u64>,
-    kept: BTreeMap<[u8; 32], Rc<Kept>>,
-    kept_in_order: VecDeque<[u8; 32]>,
+    judged: BTreeMap<Digest, u64>,
+    kept: BTreeMap<Digest, Rc<Kept>>,
+    kept_in_order: VecDeque<Digest>,
 }
 
 /// An image that has been recovered.
@@ -165,7 +168,7 @@ impl Exploration<'_> {
         let image = |(disk, report)| Image { disk, report };
         let mut images = vec![image(core.disk.crash_image_of_least(&mut draw))];
         if core.disk.pending_count() > 0 {
-            let takes_most = self.sample.is_none().then_some(true).unwrap_or_else(|| draw.chance(1, 3));
+            let takes_most = self.sample.is_none() || draw.chance(1, 3);
             if self.sample.is_none() || !takes_most {
                 images.push(image(core.disk.crash_image(&mut draw)));
             }
@@ -212,7 +215,7 @@ impl Exploration<'_> {
         judged.map_err(|violation| (violation, report))
     }
 
-    fn recover(&mut self, digest: [u8; 32], disk: Disk, moment: Moment) -> Rc<Kept> {
+    fn recover(&mut self, digest: Digest, disk: Disk, moment: Moment) -> Rc<Kept> {
         // What the run's programs will draw from SQLite's generator must not depend on the recovery.
         let saved = Saved::new();
         let (scenario, plan) = (self.scenario, self.plan);
