@@ -47,6 +47,10 @@ const WORKLOAD: Workload = Workload {
     fixed: &[],
 };
 
+/// How many agents wake after a crash that might have happened: the first repairs, the other meets it. All agents are alike and leave nothing that only
+/// their own next life could finish, and a recovery costs what it wakes.
+const RECOVERING: u64 = 2;
+
 impl Scenario for ConcurrencyStorm {
     fn name(&self) -> &'static str {
         "concurrency-storm"
@@ -68,6 +72,10 @@ impl Scenario for ConcurrencyStorm {
         swarm::populate(plan, world);
         watch_locks(world);
         oracle::watch_swarm(world);
+    }
+
+    fn recover(&self, plan: &Plan, world: &mut World) {
+        swarm::recover(plan, RECOVERING, world);
     }
 
     fn coverage(&self) -> &'static [&'static str] {

@@ -76,7 +76,7 @@ impl Scenario for Guillotine {
     }
 
     fn recover(&self, plan: &Plan, world: &mut World) {
-        swarm::recover(plan, world);
+        swarm::recover(plan, u64::MAX, world);
     }
 
     fn coverage(&self) -> &'static [&'static str] {

@@ -71,10 +71,10 @@ pub fn populate(plan: &Plan, world: &mut World) {
     }
 }
 
-/// Adds the agents of a plan as they come up after a crash: each wakes, asks for the status, and stops. It is asked for nothing else.
-pub fn recover(plan: &Plan, world: &mut World) {
+/// Adds agents of a plan as they come up after a crash, so many at most: each wakes, asks for the status, and stops. It is asked for nothing else.
+pub fn recover(plan: &Plan, agents_max: u64, world: &mut World) {
     let config = Rc::new(config(plan));
-    for index in 0..plan.setting_u64("workers", 1) as u32 {
+    for index in 0..plan.setting_u64("workers", 1).min(agents_max) as u32 {
         let config = config.clone();
         world.process("agent", index, move |sys| {
             let config = config.clone();

@@ -4,7 +4,8 @@ use super::audit::Audit;
 use super::paths::DATABASE;
 use seedstorm_model::claims::{Awake, Committed, Effect, OperationBegun, OperationKey};
 use seedstorm_sim::View;
-use seedstorm_sim::invariant::{Invariant, Violation};
+use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
+use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,9 +61,18 @@ impl NoLostWrite {
         Violation::new(self.id(), message).object(object).role("agent").loss(loss)
     }
 
-    fn compare(&mut self, view: &View<'_>) -> Result<(), Violation> {
+    /// Compares, and settles what was found: it stays from now on.
+    fn settle(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let reading = self.auditor.read(view);
-        let audit = match &*reading {
+        self.compare(&reading)?;
+        if let Ok(Some(audit)) = &*reading {
+            self.settled = audit.notes.keys().cloned().collect();
+        }
+        Ok(())
+    }
+
+    fn compare(&self, reading: &Result<Option<Audit>, String>) -> Result<(), Violation> {
+        let audit = match reading {
             Ok(Some(audit)) => audit,
             Ok(None) if self.acknowledged.is_empty() => return Ok(()),
             Ok(None) => {
@@ -103,7 +113,6 @@ impl NoLostWrite {
                 ));
             }
         }
-        self.settled = audit.notes.keys().cloned().collect();
         Ok(())
     }
 }
@@ -174,7 +183,7 @@ impl Invariant for NoLostWrite {
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         if let Body::MachineCrashed = event.body {
             self.is_down = true;
-            return self.compare(view);
+            return self.settle(view);
         }
         // Who removes the WAL has moved all that is in it.
         if let Body::Call { kind: CallKind::Unlink, result: Ok(_), data, .. } = event.body
@@ -185,12 +194,12 @@ impl Invariant for NoLostWrite {
                 let message = "the WAL was removed, and without it the database is damaged".to_owned();
                 return Err(self.violation(message, "database", "lost"));
             }
-            return self.compare(view);
+            return self.settle(view);
         }
         // Who wakes first has recovered the database: that must not have cost anything.
         if self.is_down && event.claim::<Awake>().is_some() {
             self.is_down = false;
-            return self.compare(view);
+            return self.settle(view);
         }
         if let Some(OperationBegun { key, .. }) = event.claim() {
             self.begun.insert(key);
@@ -205,7 +214,15 @@ impl Invariant for NoLostWrite {
     }
 
     fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
-        self.compare(view)
+        self.settle(view)
+    }
+
+    fn acknowledgements(&self) -> Option<&'static [&'static str]> {
+        Some(&[Committed::KIND])
+    }
+
+    fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
+        self.compare(&survivor.reading(Audit::of))
     }
 }
 
@@ -220,8 +237,8 @@ impl DatabaseSound {
         DatabaseSound { auditor }
     }
 
-    fn judge(&self, view: &View<'_>) -> Result<(), Violation> {
-        let (message, loss) = match &*self.auditor.read(view) {
+    fn judge(&self, reading: &Result<Option<Audit>, String>) -> Result<(), Violation> {
+        let (message, loss) = match reading {
             Ok(None) => return Ok(()),
             Ok(Some(audit)) if audit.problems.is_empty() => return Ok(()),
             Ok(Some(audit)) => (audit.problems.join("; "), "corrupt"),
@@ -245,10 +262,18 @@ impl Invariant for DatabaseSound {
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        if let Body::MachineCrashed = event.body { self.judge(view) } else { Ok(()) }
+        if let Body::MachineCrashed = event.body { self.judge(&self.auditor.read(view)) } else { Ok(()) }
     }
 
     fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
-        self.judge(view)
+        self.judge(&self.auditor.read(view))
+    }
+
+    fn acknowledgements(&self) -> Option<&'static [&'static str]> {
+        Some(&[])
+    }
+
+    fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
+        self.judge(&survivor.reading(Audit::of))
     }
 }

@@ -4,7 +4,8 @@ use super::paths::{DOCUMENTS, LOCKS};
 use seedstorm_model::claims::{DocumentLoaded, DocumentSaved, OperationBegun};
 use seedstorm_model::file;
 use seedstorm_sim::View;
-use seedstorm_sim::invariant::{Invariant, Violation};
+use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
+use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::disk::{Disk, InodeId};
 use seedstorm_sim::trace::{Body, CallKind, Ended, Event, Interest, ProcessId};
 use std::collections::BTreeMap;
@@ -64,6 +65,14 @@ impl Invariant for DocumentsKept {
 
     fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
         self.compare(view.disk())
+    }
+
+    fn acknowledgements(&self) -> Option<&'static [&'static str]> {
+        Some(&[DocumentSaved::KIND])
+    }
+
+    fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
+        self.compare(survivor.disk())
     }
 }
 
@@ -125,6 +134,14 @@ impl Invariant for FilesWhole {
         let empty = view.disk().files().filter(is_empty).count();
         view.count("zero_byte_files", empty as u64);
         self.judge_all(view.disk())
+    }
+
+    fn acknowledgements(&self) -> Option<&'static [&'static str]> {
+        Some(&[])
+    }
+
+    fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
+        self.judge_all(survivor.disk())
     }
 }
 

@@ -7,7 +7,7 @@ use crate::blocking::Apart;
 use crate::invariant::{CrashPoints, Readings, Sample, Survivor, Violation};
 use crate::plan::{Plan, Scenario};
 use crate::schedule::Ready;
-use crate::seed::{Path, stream_key};
+use crate::seed::{Draw, Path, stream_key};
 use crate::sqlite::Saved;
 use crate::sys::disk::{CrashReport, Disk, InodeId};
 use crate::trace::{CallKind, Interest, TaskId};
@@ -17,6 +17,9 @@ use std::rc::Rc;
 /// The calls that may change the durable image: fsync(2), rename(2) over a file (ext4's auto_da_alloc), SQLite's deletion with a sync of the directory.
 const CHANGES: Interest =
     Interest::call(CallKind::Sync).and(Interest::call(CallKind::Rename)).and(Interest::call(CallKind::Unlink));
+
+/// What tells images apart.
+type Digest = [u8; 16];
 
 /// How many recovered disks are kept. A disk shares what it can with the run's own.
 const KEPT_MAX: usize = 64;
@@ -41,9 +44,9 @@ struct Exploration<'a> {
     stream_key: u64,
     acknowledged: u64,
     /// Every image met so far, by its digest, with how much had been acknowledged when it was last judged.
-    judged: BTreeMap<[u8; 32], u64>,
-    kept: BTreeMap<[u8; 32], Rc<Kept>>,
-    kept_in_order: VecDeque<[u8; 32]>,
+    judged: BTreeMap<Digest, u64>,
+    kept: BTreeMap<Digest, Rc<Kept>>,
+    kept_in_order: VecDeque<Digest>,
 }
 
 /// An image that has been recovered.
@@ -155,7 +158,8 @@ impl Exploration<'_> {
         false
     }
 
-    /// Images that a crash now may leave: the one that lost most, the one that lost nothing, and one that is drawn.
+    /// Images that a crash now may leave: the one that lost most, one that is drawn, and the one that lost nothing. Where points are sampled images are
+    /// too: another point tells more than a third image of this one.
     fn images(&self, core: &Core, is_acknowledgement: bool) -> Vec<Image> {
         let operation = core.step << 1 | u64::from(is_acknowledgement);
         let mut draw = core.seed.stream_keyed(self.stream_key, Path::RUN, operation);
@@ -164,8 +168,13 @@ impl Exploration<'_> {
         let image = |(disk, report)| Image { disk, report };
         let mut images = vec![image(core.disk.crash_image_of_least(&mut draw))];
         if core.disk.pending_count() > 0 {
-            images.push(image(core.disk.crash_image(&mut draw)));
-            images.push(image(core.disk.crash_image_of_most(&mut draw)));
+            let takes_most = self.sample.is_none() || draw.chance(1, 3);
+            if self.sample.is_none() || !takes_most {
+                images.push(image(core.disk.crash_image(&mut draw)));
+            }
+            if takes_most {
+                images.push(image(core.disk.crash_image_of_most(&mut draw)));
+            }
         }
         images
     }
@@ -206,7 +215,7 @@ impl Exploration<'_> {
         judged.map_err(|violation| (violation, report))
     }
 
-    fn recover(&mut self, digest: [u8; 32], disk: Disk, moment: Moment) -> Rc<Kept> {
+    fn recover(&mut self, digest: Digest, disk: Disk, moment: Moment) -> Rc<Kept> {
         // What the run's programs will draw from SQLite's generator must not depend on the recovery.
         let saved = Saved::new();
         let (scenario, plan) = (self.scenario, self.plan);

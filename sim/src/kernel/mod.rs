@@ -12,6 +12,7 @@ mod process;
 mod recovery;
 mod run;
 mod task;
+mod timers;
 mod view;
 mod world;
 

@@ -6,6 +6,7 @@ use super::executor::Executor;
 use super::inject::Injector;
 use super::latency::{Latencies, PROFILES, Profile};
 use super::process::{Life, Process, Program, StreamKeys};
+use super::timers::Timers;
 use super::view::View;
 use super::world::{FIRST_PID, World};
 use crate::blocking::{Apart, apart};
@@ -18,7 +19,7 @@ use crate::sys::disk::{Disk, DiskOptions, Owner};
 use crate::trace::{Event, Interest, ProcessId, TraceHash, TraceHasher};
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
@@ -158,6 +159,11 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
     })?;
+    let strategy_is_replay = settings.replay.is_some();
+    let strategy = match settings.replay {
+        Some(decisions) => Box::new(Replay::new(decisions)),
+        None => strategy(if world.has_preparation { StrategyPlan::Timed } else { plan.strategy }, seed),
+    };
     let stream_keys = StreamKeys::default();
     let processes: Vec<Process> = world
         .processes
@@ -203,12 +209,12 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core
         return Err(RunError(format!("fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits")));
     }
     let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
-    let strategy_is_replay = settings.replay.is_some();
     Ok(Core {
         seed,
         plan: Rc::new(plan.clone()),
         now_ns: 0,
         step: 0,
+        steps_max: plan.steps_max,
         calls: 0,
         operations_begun: 0,
         phase: if world.has_preparation { Phase::Setup } else { Phase::Chaos },
@@ -230,16 +236,15 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core
         free_tasks: Vec::new(),
         has_combinators: false,
         ready: Vec::new(),
-        timers: BTreeSet::new(),
+        vacant: None,
+        timers: Timers::default(),
         waiting: BTreeMap::new(),
         controls: VecDeque::new(),
         injector,
         latencies: Latencies::of(profile),
         stream_keys,
-        strategy: match settings.replay {
-            Some(decisions) => Box::new(Replay::new(decisions)),
-            None => strategy(if world.has_preparation { StrategyPlan::Timed } else { plan.strategy }, seed),
-        },
+        strategy_delays: strategy.delays(),
+        strategy,
         strategy_is_replay,
         last_task: None,
         decisions: Decisions::default(),

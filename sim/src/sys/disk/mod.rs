@@ -35,6 +35,7 @@ mod tests;
 mod types;
 
 pub use block::SECTOR_BYTES;
+pub use digest::Digest;
 pub use flock::FlockHolder;
 pub use image::Disk;
 pub use query::{Pending, PendingOperation};
