@@ -1,7 +1,7 @@
 //! A swarm of agents that carry out a plan's operations: the processes that scenarios share. The agents themselves are in `model`.
 
 use crate::setting::MUTANT;
-use seedstorm_model::agent::{self, AgentError, Done, Work, WorkKind};
+use seedstorm_model::agent::{self, Agent, AgentError, Done, Work, WorkKind};
 use seedstorm_model::config::{CheckpointMode, Config};
 use seedstorm_model::lock::{BackoffPolicy, LockKind};
 use seedstorm_model::mutant::Mutant;
@@ -34,6 +34,9 @@ pub fn calm_task(agent: u32) -> String {
 pub fn document(index: u64) -> String {
     format!("document-{index}")
 }
+
+/// The setting that says whether agents keep days: introspect and sleep.
+pub const DAYS: &str = "days";
 
 /// The exit code of an agent that was asked to end: 128 and SIGTERM, as shells count.
 pub const TERMINATED: u8 = 128 + 15;
@@ -68,6 +71,49 @@ pub fn populate(plan: &Plan, world: &mut World) {
     }
 }
 
+/// Adds agents of a plan as they come up after a crash, so many at most: each wakes, asks for the status, and stops. It is asked for nothing else.
+pub fn recover(plan: &Plan, agents_max: u64, world: &mut World) {
+    let config = Rc::new(config(plan));
+    for index in 0..plan.setting_u64("workers", 1).min(agents_max) as u32 {
+        let config = config.clone();
+        world.process("agent", index, move |sys| {
+            let config = config.clone();
+            async move {
+                match wake_and_look(&sys, &config).await {
+                    Ok(true) => Exit::success(),
+                    Ok(false) => Exit { code: NO_STATUS, why: "the status was out of reach".into() },
+                    Err(error) => exit(&error),
+                }
+            }
+        });
+    }
+}
+
+/// sysexits.h: EX_UNAVAILABLE.
+const NO_STATUS: u8 = 69;
+
+/// How often the status is asked for: a crowd that comes up at once keeps the database busy.
+const STATUS_ATTEMPTS: u32 = 20;
+
+/// Gives whether the status could be had.
+async fn wake_and_look(sys: &Sys, config: &Config) -> Result<bool, AgentError> {
+    let mut agent = agent::wake(sys, config).await?;
+    let mut is_seen = false;
+    for _ in 0..STATUS_ATTEMPTS {
+        is_seen = if config.keeps_days {
+            // No number of a plan's operations.
+            agent.work(sys, &Work { number: u64::MAX >> 1, kind: WorkKind::Status }).await? == Done::Acknowledged
+        } else {
+            agent.status(sys).await?.is_some()
+        };
+        if is_seen {
+            break;
+        }
+    }
+    agent.stop(sys).await?;
+    Ok(is_seen)
+}
+
 /// The engine's configuration, as the plan's settings have it.
 pub fn config(plan: &Plan) -> Config {
     let ns = |key: &str, default: u64| plan.setting_u64(key, default).saturating_mul(NS_PER_MS);
@@ -84,6 +130,7 @@ pub fn config(plan: &Plan) -> Config {
         page_bytes: pages("page_bytes", default.page_bytes.into()),
         autocheckpoint_pages: pages("autocheckpoint_pages", default.autocheckpoint_pages.into()),
         cache_pages: pages("cache_pages", default.cache_pages.into()),
+        keeps_days: plan.setting_u64(DAYS, 0) != 0,
         checkpoint: CheckpointMode::parse(word("checkpoint")).unwrap_or(default.checkpoint),
         mutant: plan.setting_str(MUTANT).and_then(Mutant::parse),
         ..default
@@ -124,26 +171,44 @@ impl From<AgentError> for End {
 }
 
 async fn carry_out(sys: &Sys, config: &Config, script: &Script) -> Result<(), End> {
-    let mut agent = agent::wake(sys, config).await?;
+    let mut awake = Some(agent::wake(sys, config).await?);
     loop {
         let next = *script.next.borrow();
         let Some(operation) = script.operations.get(next) else { break };
         if sys.is_terminating() {
-            agent.stop(sys).await?;
+            stop(sys, awake).await?;
             return Err(End::Terminated);
         }
         sys.begin_operation(operation.id);
         if let Err(Errno::Interrupted) = until_due(sys, operation).await {
             continue;
         }
-        match agent.work(sys, &work(operation)).await? {
+        let agent = match &mut awake {
+            Some(agent) => agent,
+            None => awake.insert(agent::wake(sys, config).await?),
+        };
+        let work = work(operation);
+        match agent.work(sys, &work).await? {
             // A later try has the same key: it finds out what became of this one.
             Done::Unanswered => {}
-            Done::Acknowledged | Done::Refused => *script.next.borrow_mut() += 1,
+            Done::Acknowledged | Done::Refused => {
+                *script.next.borrow_mut() += 1;
+                if work.kind == WorkKind::Sleep {
+                    awake = None;
+                }
+            }
         }
     }
-    agent.stop(sys).await?;
+    stop(sys, awake).await?;
     Ok(())
+}
+
+/// Stops an agent, unless it is asleep.
+async fn stop(sys: &Sys, awake: Option<Agent>) -> Result<(), AgentError> {
+    match awake {
+        Some(mut agent) => agent.stop(sys).await,
+        None => Ok(()),
+    }
 }
 
 async fn until_due(sys: &Sys, operation: &Operation) -> Result<(), Errno> {
@@ -167,6 +232,9 @@ fn work(operation: &Operation) -> Work {
         "task-leave" => WorkKind::TaskLeave { task: text("task") },
         "document" => WorkKind::Document { name: text("name"), bytes },
         "checkpoint" => WorkKind::Checkpoint,
+        "introspect" => WorkKind::Introspect { notes: number("notes") as u32, bytes },
+        "sleep" => WorkKind::Sleep,
+        "status" => WorkKind::Status,
         _ => WorkKind::Note { bytes },
     };
     Work { number: operation.id, kind }

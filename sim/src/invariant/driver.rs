@@ -1,9 +1,9 @@
 //! Asks each invariant about the events that it wants, and drops violations that a fired fault voids.
 
-use super::{Invariant, Violation};
+use super::{Invariant, Survivor, Violation};
 use crate::kernel::View;
 use crate::plan::FaultKind;
-use crate::trace::{Event, Interest};
+use crate::trace::{Body, Event, Interest};
 
 /// The invariants of a run.
 pub(crate) struct Driver {
@@ -12,6 +12,10 @@ pub(crate) struct Driver {
     wanting: Vec<Vec<usize>>,
     /// Whether a fault has fired that voids durability.
     durability_is_void: bool,
+    /// The kinds of claim that are acknowledgements to one of them.
+    acknowledgements: Vec<&'static str>,
+    /// How many acknowledgements there were.
+    acknowledged: u64,
     found: Option<Violation>,
 }
 
@@ -19,12 +23,43 @@ impl Driver {
     pub(crate) fn new(invariants: Vec<Box<dyn Invariant>>) -> Driver {
         let wants = |bit: u32| (0..invariants.len()).filter(|index| invariants[*index].interest().has(bit)).collect();
         let wanting = (0..u64::BITS).map(wants).collect();
-        Driver { invariants, wanting, durability_is_void: false, found: None }
+        let kinds = invariants.iter().filter_map(|invariant| invariant.acknowledgements()).flatten();
+        let acknowledgements = kinds.copied().collect();
+        Driver { invariants, wanting, durability_is_void: false, acknowledgements, acknowledged: 0, found: None }
     }
 
     /// What at least one of them wants.
     pub(crate) fn interest(&self) -> Interest {
-        self.invariants.iter().fold(Interest::NONE, |all, invariant| all.and(invariant.interest()))
+        let own = if self.acknowledgements.is_empty() { Interest::NONE } else { Interest::CLAIMS };
+        self.invariants.iter().fold(own, |all, invariant| all.and(invariant.interest()))
+    }
+
+    /// How many acknowledgements there have been.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Whether a fault has fired that voids durability.
+    pub(crate) fn durability_is_void(&self) -> bool {
+        self.durability_is_void
+    }
+
+    /// Those that judge survivors now: what is void is not asked.
+    fn judges(&self) -> impl Iterator<Item = &dyn Invariant> {
+        let judges = self.invariants.iter().map(|invariant| &**invariant);
+        judges.filter(|invariant| {
+            invariant.acknowledgements().is_some() && !(self.durability_is_void && invariant.rests_on_durability())
+        })
+    }
+
+    /// Whether somebody judges survivors now.
+    pub(crate) fn judges_survivors(&self) -> bool {
+        self.judges().next().is_some()
+    }
+
+    /// The first violation that a crash now would lead to.
+    pub(crate) fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
+        self.judges().try_for_each(|invariant| invariant.survived(survivor))
     }
 
     /// A fault has fired: what it voids is not judged from now on.
@@ -35,7 +70,10 @@ impl Driver {
     /// Shows an event to those who want it. All of them see it, whatever the first says: they keep their own account of the past.
     #[inline]
     pub(crate) fn observe(&mut self, event: &Event<'_>, view: &View<'_>) {
-        let Driver { invariants, wanting, durability_is_void, found } = self;
+        if let Body::Claim { kind, .. } = event.body {
+            self.acknowledged += u64::from(self.acknowledgements.contains(&kind));
+        }
+        let Driver { invariants, wanting, durability_is_void, found, .. } = self;
         for &index in &wanting[Interest::of(&event.body).bit() as usize] {
             let invariant = &mut invariants[index];
             if let Err(violation) = invariant.observe(event, view) {

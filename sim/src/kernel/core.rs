@@ -58,6 +58,8 @@ pub(crate) struct Core {
     pub(super) end_ns: u64,
     pub(super) steps_max: u64,
     pub(super) calls: u64,
+    /// How often a program has said that it begins an operation of the plan.
+    pub(super) operations_begun: u64,
     pub(super) step: u64,
     pub(super) phase: Phase,
     pub(crate) disk: Disk,

@@ -1,6 +1,7 @@
 //! Polls programs: the step loop's outer half. It holds the futures; what they announce is in `core`.
 
 use super::core::{Action, Kernel, Step};
+use super::crash_points::Explorer;
 use super::process::{Program, Running};
 use crate::sys::Sys;
 use crate::trace::{CallKind, TaskId};
@@ -63,13 +64,13 @@ impl Executor {
     }
 
     /// Runs until the end: all work done, or a violation.
-    pub(super) fn run(&mut self) {
+    pub(super) fn run(&mut self, explorer: &mut Explorer<'_>) {
         loop {
             let picked = self.kernel.with(|core| core.next_step());
             match picked {
-                Some(step) => self.step(step),
+                Some(step) => self.step_or_explore(step, explorer),
                 None => match self.kernel.with(|core| core.next_action()) {
-                    Action::Poll(step) => self.step(step),
+                    Action::Poll(step) => self.step_or_explore(step, explorer),
                     Action::Control(control) => self.control(control),
                     Action::End => return,
                 },
@@ -77,6 +78,24 @@ impl Executor {
             if self.woken.any.load(Ordering::Relaxed) {
                 self.wake_foreign();
             }
+        }
+    }
+
+    #[inline]
+    fn step_or_explore(&mut self, step: Step, explorer: &mut Explorer<'_>) {
+        if explorer.is_point(step.kind) {
+            self.step_at_point(step, explorer);
+        } else {
+            self.step(step);
+        }
+    }
+
+    /// A step just before or after which the machine may be taken to have crashed.
+    #[cold]
+    fn step_at_point(&mut self, step: Step, explorer: &mut Explorer<'_>) {
+        if !explorer.before(&self.kernel, step.task, step.kind) {
+            self.step(step);
+            explorer.after(&self.kernel, step.task);
         }
     }
 

@@ -3,11 +3,13 @@
 
 mod control;
 mod core;
+mod crash_points;
 mod executor;
 mod facts;
 mod inject;
 pub mod latency;
 mod process;
+mod recovery;
 mod run;
 mod task;
 mod timers;

@@ -69,6 +69,11 @@ impl<'a> View<'a> {
         self.is_calm() || self.core.plan.strategy == crate::plan::StrategyPlan::Timed
     }
 
+    /// The machine's boot id, as programs see it: another after each machine crash.
+    pub fn boot_id(&self) -> u64 {
+        self.core.boot_id()
+    }
+
     /// The simulated disk.
     pub fn disk(&self) -> &'a Disk {
         &self.core.disk
