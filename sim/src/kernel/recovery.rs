@@ -65,7 +65,6 @@ pub(super) fn recover(
     moment: Moment,
     disk: &mut Disk,
 ) -> Recovery {
-    crate::sqlite::outside_of_the_run();
     // Who prints the run's own events wants none of what never happened. Where nobody listens nothing needs to be turned off.
     let _quiet = (LevelFilter::current() != LevelFilter::OFF).then(|| dispatcher::set_default(&Dispatch::none()));
     in_simulation(plan_of_recovery.seed, || {

@@ -1,5 +1,5 @@
-//! The run notices nothing of crash points: not its hash, clocks, entropy, hash maps, nor SQLite's generator and page cache, which belong to the whole
-//! OS process. Recoveries use all of them.
+//! The run notices nothing of crash points: not its hash, clocks, entropy, hash maps, nor SQLite's generator, which belongs to the whole OS
+//! process. Recoveries use all of them.
 
 use crate::support::{Case, count, plan, run_case};
 use rusqlite::Connection;
@@ -86,9 +86,12 @@ async fn work(sys: Sys, rounds: u64) -> Exit {
             Err(error) => return Exit::failure(error.to_string()),
         }
     }
-    // The last that it does with SQLite's generator is to use it.
-    sys.blocking(move |_| connection.map(|last| last.query_row("SELECT random()", [], |row| row.get::<_, i64>(0))))
-        .await;
+    // The last that it does with SQLite's generator is to use it: the connection is closed later, outside of blocking code.
+    let last = sys.blocking(move |_| {
+        let drawn = connection.as_ref().map(|last| last.query_row("SELECT random()", [], |row| row.get::<_, i64>(0)));
+        (connection, drawn)
+    });
+    drop(last.await);
     Exit::success()
 }
 
