@@ -91,8 +91,8 @@ pub enum Effect {
     },
     /// It appended a note.
     NoteAppended {
-        /// The note's text.
-        text: String,
+        /// The digest of its text: the operation's record need not hold the text once more. See [`Effect::of_note`].
+        digest: u64,
     },
     /// It registered an agent, or changed its status.
     AgentNoted {
@@ -106,6 +106,13 @@ pub enum Effect {
     },
     /// It closed an agent's day: its notes are in the store, its tasks are open, and it is asleep.
     Slept,
+}
+
+impl Effect {
+    /// What appending a note of this text does.
+    pub fn of_note(text: &str) -> Effect {
+        Effect::NoteAppended { digest: xxhash_rust::xxh3::xxh3_64(text.as_bytes()) }
+    }
 }
 
 /// Acknowledged: the operation's transaction is committed, and a crash of any kind will not undo it.

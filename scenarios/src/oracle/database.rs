@@ -159,9 +159,9 @@ fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String>
             (0..*notes).find(|note| !has(note)).map(|note| format!("its note {note} isn't in the store"))
         }
         Effect::Slept => None,
-        Effect::NoteAppended { text } => match audit.notes.get(&(key.agent.clone(), key.number)).map(Vec::as_slice) {
+        Effect::NoteAppended { .. } => match audit.notes.get(&(key.agent.clone(), key.number)).map(Vec::as_slice) {
             None | Some([]) => Some("its note isn't there".into()),
-            Some([found, ..]) if found != text => Some("its note has another text".into()),
+            Some([found, ..]) if Effect::of_note(found) != *effect => Some("its note has another text".into()),
             Some(_) => None,
         },
     }
