@@ -1,9 +1,9 @@
 //! Crash points in whole scenarios: the run notices nothing of them, and what should be flagged is, at once. Each oracle alone is tested in `oracles`.
 
 use seedstorm_model::claims::{Committed, Effect, OperationBegun, OperationKey};
-use seedstorm_scenarios::oracle::{Auditor, DatabaseSound, NoLostWrite};
 use seedstorm_scenarios::concurrency_storm::ConcurrencyStorm;
 use seedstorm_scenarios::guillotine::Guillotine;
+use seedstorm_scenarios::oracle::{Auditor, DatabaseSound, NoLostWrite};
 use seedstorm_scenarios::swarm;
 use seedstorm_sim::invariant::{CrashPoints, Invariant, Survivor, Violation};
 use seedstorm_sim::kernel::RestartPolicy;
@@ -165,7 +165,7 @@ fn an_acknowledged_write_that_never_happened_is_flagged_at_once() {
             let key = OperationKey { agent: sys.name(), number: 1 };
             sys.claim(&OperationBegun { key: key.clone(), kind: "note".into() }).await;
             // As one that had been committed in an earlier life: so no commit of this one is looked for.
-            let effect = Effect::NoteAppended { text: "never written".into() };
+            let effect = Effect::of_note("never written");
             sys.claim(&Committed { key, effect, was_found: true }).await;
             Exit::success()
         });
