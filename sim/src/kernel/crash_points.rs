@@ -209,6 +209,7 @@ impl Exploration<'_> {
                 readings: &kept.readings,
                 crashed_ns: kept.crashed_ns,
                 recovered_ns: kept.recovery.recovered_ns,
+                boot_id: kept.recovery.boot_id,
                 durability_is_void: driver.durability_is_void(),
             })
         });
