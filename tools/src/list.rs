@@ -21,7 +21,7 @@ struct Item {
     /// A mutant's: the invariant that must catch it.
     #[serde(skip_serializing_if = "Option::is_none")]
     invariant: Option<String>,
-    /// An invariant's: the scenarios that check it; empty means all.
+    /// An invariant's: the scenarios that check it; empty means all. A mutant's: the scenario in which it must be caught.
     #[serde(skip_serializing_if = "Option::is_none")]
     scenarios: Option<Vec<String>>,
     /// A scenario's: what must happen sometimes in a sweep.
@@ -78,7 +78,11 @@ fn items(catalogue: Catalogue, what: Listed) -> Vec<Item> {
         Listed::Invariants => invariants(catalogue),
         Listed::Mutants => mutant::CATALOGUE
             .iter()
-            .map(|mutant| Item { invariant: Some(mutant.invariant.to_owned()), ..Item::new(mutant.name, mutant.about) })
+            .map(|mutant| Item {
+                invariant: Some(mutant.invariant.to_owned()),
+                scenarios: owned(&[mutant.scenario]),
+                ..Item::new(mutant.name, mutant.about)
+            })
             .collect(),
     }
 }

@@ -19,9 +19,8 @@ impl Presence {
     /// before anybody builds on it.
     pub(super) async fn enter(sys: &Sys, config: &Config, store: &mut Store) -> Result<Presence, AgentError> {
         let path = format!("{}/awake", config.locks());
-        let refused = |step| move |source| FileError::no_effect(step, &path, source);
-        let opened = sys.open(&format!("{}/awake", config.locks()), OpenFlags::READ_WRITE.create()).await;
-        let side_car = opened.map_err(refused.clone()("open"))?;
+        let opened = sys.open(&path, OpenFlags::READ_WRITE.create()).await;
+        let side_car = opened.map_err(|source| FileError::no_effect("open", &path, source))?;
         if side_car.try_lock(LockMode::Exclusive).await.is_ok() {
             if is(config.mutant, Mutant::WalDeletedOnRecovery) {
                 let _ = sys.unlink(&format!("{}-wal", config.database())).await;
@@ -35,7 +34,7 @@ impl Presence {
                 Ok(()) => return Ok(Presence { _side_car: side_car }),
                 // Somebody is settling.
                 Err(Errno::WouldBlock) => tries.again(sys).await?,
-                Err(source) => return Err(refused("flock")(source).into()),
+                Err(source) => return Err(FileError::no_effect("flock", &path, source).into()),
             }
         }
     }
