@@ -139,6 +139,27 @@ pub fn lies_before_power_loss(seed: Seed, chance: u64, processes: &[String]) -> 
     faults
 }
 
+/// Draws, in so many seeds of a hundred, kills of several processes while they hold a lock, so that those who wait meet a dead owner together: each
+/// of them may be the one that reclaims, and all but one must find that another was faster.
+pub fn kills_of_holders(seed: Seed, chance: u64, processes: &[String]) -> Vec<FaultPlan> {
+    let mut stream = seed.stream("faults/kills-of-holders");
+    if !stream.chance(chance, CHANCES) {
+        return Vec::new();
+    }
+    let mut killed = processes.to_vec();
+    stream.shuffle(&mut killed);
+    killed.truncate(stream.between(2, 6) as usize);
+    let kill = |(number, process): (u32, String)| FaultPlan {
+        id: FaultKind::Kill as u32 * 1000 + 500 + number,
+        kind: FaultKind::Kill,
+        process: Some(process),
+        when: Trigger::While { position: Position::HoldingLock, nth: stream.between(1, 40) },
+        for_ns: 0,
+        by_ns: 0,
+    };
+    (0..).zip(killed).map(kill).collect()
+}
+
 /// Enough for all temporary files from the first to the power's failure.
 const LIES: u32 = 6;
 

@@ -48,6 +48,7 @@ const WORKLOAD: Workload = Workload {
         (FaultKind::LyingSync, 4, 4),
     ]),
     lies_before_power_loss: 20,
+    kills_of_holders: 40,
     fixed: &[(swarm::DAYS, 1)],
 };
 

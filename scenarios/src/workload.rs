@@ -1,6 +1,6 @@
 //! How a swarm's plan is drawn: settings, bursts, what each agent is asked for. Which kinds of operation and which faults there are is each scenario's own.
 
-use crate::faults::{Menu, lies_before_power_loss};
+use crate::faults::{Menu, kills_of_holders, lies_before_power_loss};
 use crate::setting::{self, Range, Setting, settle};
 use crate::swarm;
 use seedstorm_sim::plan::{Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, StrategyPlan};
@@ -23,6 +23,8 @@ pub struct Workload {
     pub faults: Menu,
     /// In how many seeds of a hundred a disk lies about temporary files just before the power fails: the way to damaged files.
     pub lies_before_power_loss: u64,
+    /// In how many seeds of a hundred several holders of locks are killed.
+    pub kills_of_holders: u64,
     /// Settings that it fixes: they are in each plan, and can't be chosen.
     pub fixed: &'static [(&'static str, i64)],
 }
@@ -154,6 +156,7 @@ impl Workload {
         let mut faults = self.faults.draw(seed, options, &names, chaos_ns, &busy_ns);
         if options.faults == Faults::Default {
             faults.extend(lies_before_power_loss(seed, self.lies_before_power_loss, &names));
+            faults.extend(kills_of_holders(seed, self.kills_of_holders, &names));
         }
         let persistence = match word("persistence").as_str() {
             "strict" => Persistence::Strict,
