@@ -111,8 +111,13 @@ pub enum Effect {
 impl Effect {
     /// What appending a note of this text does.
     pub fn of_note(text: &str) -> Effect {
-        Effect::NoteAppended { digest: xxhash_rust::xxh3::xxh3_64(text.as_bytes()) }
+        Effect::NoteAppended { digest: digest_of(text) }
     }
+}
+
+/// The digest of a text, as claims and records hold it.
+pub fn digest_of(text: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(text.as_bytes())
 }
 
 /// Acknowledged: the operation's transaction is committed, and a crash of any kind will not undo it.
@@ -202,8 +207,8 @@ pub struct NoteStaged {
     pub key: OperationKey,
     /// Its name in that operation.
     pub note: String,
-    /// Its text.
-    pub text: String,
+    /// The digest of its text: see [`digest_of`].
+    pub digest: u64,
 }
 
 /// An agent is awake: whatever an earlier life left half done has been finished.

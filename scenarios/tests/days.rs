@@ -3,7 +3,7 @@
 mod support;
 
 use rusqlite::Connection;
-use seedstorm_model::claims::{AgentSeen, AgentState, Effect, NoteStaged, StatusSeen};
+use seedstorm_model::claims::{AgentSeen, AgentState, Effect, NoteStaged, StatusSeen, digest_of};
 use seedstorm_model::config::Config;
 use seedstorm_model::file::{Seal, StagedName, Temporary, replace, seal};
 use seedstorm_model::identity::ProcessIdentity;
@@ -88,8 +88,8 @@ fn staged_notes_kept_finds_a_note_that_never_comes_into_the_store() {
         run_days(&plan(), 1, move |agent, _| async move {
             agent.awake().await;
             agent.begin(1, "introspect").await;
-            let (note, text) = ("0".to_owned(), "text".to_owned());
-            agent.sys.claim(&NoteStaged { key: agent.key(1), note, text }).await;
+            let (note, digest) = ("0".to_owned(), digest_of("text"));
+            agent.sys.claim(&NoteStaged { key: agent.key(1), note, digest }).await;
             if !forgets {
                 write(&agent.sys, "FULL", "INSERT INTO memories VALUES ('agent-0', 1, '0', 'text', 1)".into()).await;
             }

@@ -2,7 +2,7 @@
 //! a stage half done goes on from there: see `repair`.
 
 use super::{Agent, AgentError, Done};
-use crate::claims::{NoteStaged, OperationKey};
+use crate::claims::{NoteStaged, OperationKey, digest_of};
 use crate::file::{FileError, Seal, StagedName, StagedNote, replace, seal};
 use crate::lock::Backoff;
 use crate::store::Outcome;
@@ -25,7 +25,8 @@ impl Agent {
     ) -> Result<Done, AgentError> {
         let mut staged = Vec::new();
         for index in 0..notes {
-            let text = format!("{:.<bytes$}", format!("{}#{}/{index} ", key.agent, key.number));
+            let mut text = format!("{}#{}/{index} ", key.agent, key.number);
+            text.extend(std::iter::repeat_n('.', bytes.saturating_sub(text.len())));
             let note = StagedNote { key: key.clone(), note: index.to_string(), of: notes, text };
             if !self.stage(sys, &note).await {
                 return Ok(Done::Unanswered);
@@ -55,8 +56,9 @@ impl Agent {
     pub(super) async fn stage(&self, sys: &Sys, note: &StagedNote) -> bool {
         let is_staged = self.put(sys, &StagedName::of_note(&note.key, &note.note), note).await;
         if is_staged {
-            let StagedNote { key, note, text, .. } = note.clone();
-            sys.claim(&NoteStaged { key, note, text }).await;
+            let StagedNote { key, note, text, .. } = note;
+            let digest = digest_of(text);
+            sys.claim(&NoteStaged { key: key.clone(), note: note.clone(), digest }).await;
         }
         is_staged
     }

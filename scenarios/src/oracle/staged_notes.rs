@@ -3,7 +3,7 @@
 use super::audit::Audit;
 use super::database::Auditor;
 use super::paths::STAGED;
-use seedstorm_model::claims::{Awake, NoteStaged, OperationBegun, OperationKey};
+use seedstorm_model::claims::{Awake, NoteStaged, OperationBegun, OperationKey, digest_of};
 use seedstorm_model::file::{StagedName, StagedNote, unseal};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
@@ -20,8 +20,8 @@ type Note = (String, u64, String);
 pub struct StagedNotesKept {
     auditor: Auditor,
     begun: BTreeSet<OperationKey>,
-    /// Acknowledged: the text.
-    staged: BTreeMap<Note, String>,
+    /// Acknowledged: the digest of the text.
+    staged: BTreeMap<Note, u64>,
     /// Never acknowledged, and found in the store after a crash.
     settled: BTreeSet<Note>,
 }
@@ -51,11 +51,11 @@ impl StagedNotesKept {
 
     /// Judges a disk against what was acknowledged. `files_count`: whether a note may still be on its way.
     fn judge(&self, audit: &Audit, disk: &Disk, files_count: bool) -> Result<(), Violation> {
-        for (note, text) in &self.staged {
+        for (note, digest) in &self.staged {
             match audit.memories.get(note) {
-                Some(found) if found == text => {}
+                Some(found) if digest_of(found) == *digest => {}
                 Some(_) => return Err(self.violation(note, "has another text in the store", "changed")),
-                None if files_count && in_file(note, disk).is_some_and(|found| found == *text) => {}
+                None if files_count && in_file(note, disk).is_some_and(|found| digest_of(&found) == *digest) => {}
                 None => return Err(self.violation(note, "was staged, and is lost", "lost")),
             }
         }
@@ -109,8 +109,8 @@ impl Invariant for StagedNotesKept {
         }
         if let Some(OperationBegun { key, .. }) = event.claim() {
             self.begun.insert(key);
-        } else if let Some(NoteStaged { key, note, text }) = event.claim() {
-            self.staged.insert((key.agent, key.number, note), text);
+        } else if let Some(NoteStaged { key, note, digest }) = event.claim() {
+            self.staged.insert((key.agent, key.number, note), digest);
         } else if let Some(Awake { agent }) = event.claim() {
             return self.judge_awake(&agent, view.disk());
         }
