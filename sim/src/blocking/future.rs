@@ -110,8 +110,8 @@ impl<T: 'static> Blocking<T> {
                 let Sys { kernel, identity } = &self.os.sys;
                 self.request = Some(request);
                 // SAFETY: the coroutine has just suspended with this request.
-                self.by = kernel.announce(identity, &unsafe { request.get() }.header()).unwrap_or(*identity);
-                kernel.wakes_through(&self.by, context.waker());
+                let header = unsafe { request.get() }.header();
+                self.by = kernel.announce(identity, &header, context.waker()).unwrap_or(*identity);
                 Poll::Pending
             }
             CoroutineResult::Return(value) => {

@@ -16,7 +16,7 @@ pub(crate) struct Driver {
     acknowledgements: Vec<&'static str>,
     /// How many acknowledgements there were.
     acknowledged: u64,
-    found: Option<Violation>,
+    found: Found,
 }
 
 impl Driver {
@@ -25,7 +25,14 @@ impl Driver {
         let wanting = (0..u64::BITS).map(wants).collect();
         let kinds = invariants.iter().filter_map(|invariant| invariant.acknowledgements()).flatten();
         let acknowledgements = kinds.copied().collect();
-        Driver { invariants, wanting, durability_is_void: false, acknowledgements, acknowledged: 0, found: None }
+        Driver {
+            invariants,
+            wanting,
+            durability_is_void: false,
+            acknowledgements,
+            acknowledged: 0,
+            found: Found::default(),
+        }
     }
 
     /// What at least one of them wants.
@@ -69,24 +76,28 @@ impl Driver {
 
     /// Shows an event to those who want it. All of them see it, whatever the first says: they keep their own account of the past.
     #[inline]
-    pub(crate) fn observe(&mut self, event: &Event<'_>, view: &View<'_>) {
+    pub(crate) fn observe(&mut self, bit: u32, event: &Event<'_>, view: &View<'_>) {
+        for &index in &self.wanting[bit as usize] {
+            if let Err(violation) = self.invariants[index].observe(event, view) {
+                self.found.note(violation, &*self.invariants[index], self.durability_is_void, event);
+            }
+        }
+        if Interest::CLAIMS.has(bit) {
+            self.count_acknowledgement(event);
+        }
+    }
+
+    #[inline(never)]
+    fn count_acknowledgement(&mut self, event: &Event<'_>) {
         if let Body::Claim { kind, .. } = event.body {
             self.acknowledged += u64::from(self.acknowledgements.contains(&kind));
-        }
-        let Driver { invariants, wanting, durability_is_void, found, .. } = self;
-        for &index in &wanting[Interest::of(&event.body).bit() as usize] {
-            let invariant = &mut invariants[index];
-            if let Err(violation) = invariant.observe(event, view) {
-                let is_void = *durability_is_void && invariant.rests_on_durability();
-                note(found, violation, is_void, event);
-            }
         }
     }
 
     /// The first violation of the last event.
     #[inline]
     pub(crate) fn found(&mut self) -> Option<Violation> {
-        if self.found.is_some() { self.found.take() } else { None }
+        if self.found.0.is_some() { self.found.0.take() } else { None }
     }
 
     /// All violations at the end.
@@ -100,10 +111,17 @@ impl Driver {
     }
 }
 
-#[cold]
-fn note(found: &mut Option<Violation>, violation: Violation, is_void: bool, event: &Event<'_>) {
-    if found.is_none() && !is_void {
-        *found = Some(violation.at(event.step, event.time_ns));
+/// The first violation of an event.
+#[derive(Default)]
+struct Found(Option<Violation>);
+
+impl Found {
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, violation: Violation, of: &dyn Invariant, durability_is_void: bool, event: &Event<'_>) {
+        if self.0.is_none() && !(durability_is_void && of.rests_on_durability()) {
+            self.0 = Some(violation.at(event.step, event.time_ns));
+        }
     }
 }
 

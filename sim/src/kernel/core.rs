@@ -42,9 +42,10 @@ pub(super) struct Step {
     pub(super) now_ns: u64,
 }
 
-/// What the executor does next.
-pub(super) enum Action {
-    Poll(Step),
+/// What comes before the next step.
+pub(super) enum Before {
+    /// Nothing, or it has been done.
+    Nothing,
     Control(Control),
     End,
 }
@@ -125,7 +126,7 @@ impl Kernel {
     }
 
     /// Looks at or changes the machine. Never held across a poll.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn with<T>(&self, use_core: impl FnOnce(&mut Core) -> T) -> T {
         use_core(&mut self.0.core.borrow_mut())
     }
@@ -167,29 +168,33 @@ impl Kernel {
 
     /// Announces a call; gives the identity that makes it where that is another: the task that runs now, where `sys` came from another task of
     /// the process. From a dead process nothing happens, and the call never completes.
-    #[inline]
-    pub(crate) fn announce(&self, sys: &Identity, header: &Header) -> Option<Identity> {
-        self.with(|core| {
-            let polled = self.0.polled.get();
+    ///
+    /// `waker` is through which the program expects to hear of the call.
+    #[inline(never)]
+    pub(crate) fn announce(&self, sys: &Identity, header: &Header, waker: &Waker) -> Option<Identity> {
+        let polled = self.0.polled.get();
+        let by = self.with(|core| {
             if polled == sys.task && core.is_current(sys) {
                 core.announce(sys, header);
                 return None;
             }
             core.announce_as(polled, sys, header)
-        })
+        });
+        if waker.data() != self.0.own_waker.get() {
+            self.wakes_through(by.as_ref().unwrap_or(sys), waker);
+        }
+        by
     }
 
-    /// Says through which waker the program expects to hear of its announced call.
-    #[inline]
-    pub(crate) fn wakes_through(&self, sys: &Identity, waker: &Waker) {
-        if waker.data() != self.0.own_waker.get() {
-            self.with(|core| {
-                if core.is_current(sys) {
-                    core.has_combinators = true;
-                    core.tasks[sys.task.0 as usize].waker = Some(waker.clone());
-                }
-            });
-        }
+    /// A combinator that polls only those of its futures that were woken is to be woken through its own waker.
+    #[cold]
+    fn wakes_through(&self, sys: &Identity, waker: &Waker) {
+        self.with(|core| {
+            if core.is_current(sys) {
+                core.has_combinators = true;
+                core.tasks[sys.task.0 as usize].waker = Some(waker.clone());
+            }
+        });
     }
 
     pub(crate) fn withdraw(&self, sys: &Identity) {
@@ -450,14 +455,17 @@ impl Core {
         self.hasher.call(&head, object, arguments, numbers, data, took_ns);
         if self.is_watched(Interest::call(kind)) {
             // Made in place: a copy would wait for the stores that it copies.
-            self.show(&Event {
-                step: self.step,
-                time_ns: self.now_ns,
-                process: Some(sys.process),
-                task: Some(sys.task),
-                boot: sys.boot,
-                body: Body::Call { kind, object, arguments, result: numbers, data, took_ns },
-            });
+            self.show(
+                kind as u32,
+                &Event {
+                    step: self.step,
+                    time_ns: self.now_ns,
+                    process: Some(sys.process),
+                    task: Some(sys.task),
+                    boot: sys.boot,
+                    body: Body::Call { kind, object, arguments, result: numbers, data, took_ns },
+                },
+            );
         }
         while let Some(inode) = self.disk.next_released() {
             self.wake(WaitKey::File(inode));
@@ -476,7 +484,7 @@ impl Core {
             body,
         };
         self.hasher.event(&event);
-        self.show(&event);
+        self.show(Interest::of(&event.body).bit(), &event);
     }
 
     /// As [`Core::emit`], for what the harness does to a process.
@@ -484,7 +492,7 @@ impl Core {
         let boot = self.processes[process.0 as usize].boot;
         let event = Event { step: self.step, time_ns: self.now_ns, process: Some(process), task: None, boot, body };
         self.hasher.event(&event);
-        self.show(&event);
+        self.show(Interest::of(&event.body).bit(), &event);
     }
 
     /// Whether somebody wants to see events of a kind. Else none is made.
@@ -493,20 +501,20 @@ impl Core {
         self.observed.meets(kind) || self.traced || self.listener.is_some()
     }
 
-    /// Shows an event that has been hashed.
+    /// Shows an event that has been hashed to those who asked for its kind, given by its number in [`Interest`].
     #[inline]
-    fn show(&mut self, event: &Event<'_>) {
-        if self.observed.meets(Interest::of(&event.body)) {
-            self.observe(event);
+    fn show(&mut self, bit: u32, event: &Event<'_>) {
+        if self.observed.has(bit) {
+            self.observe(bit, event);
         }
         if self.traced || self.listener.is_some() {
             self.listen(event);
         }
     }
 
-    fn observe(&mut self, event: &Event<'_>) {
+    fn observe(&mut self, bit: u32, event: &Event<'_>) {
         let Some(mut driver) = self.driver.take() else { return };
-        driver.observe(event, &View::of(self));
+        driver.observe(bit, event, &View::of(self));
         if let Some(violation) = driver.found() {
             self.violations.push(violation);
         }
@@ -557,8 +565,8 @@ impl Core {
         self.violations.push(violation.at(self.step, self.now_ns));
     }
 
-    /// Picks the next step, unless there is something else to do first: what that is, [`Core::next_action`] says.
-    #[inline]
+    /// Picks the next step, unless there is something else to do first: [`Core::before_step`] says what, or does it.
+    #[inline(always)]
     pub(super) fn next_step(&mut self) -> Option<Step> {
         self.settle();
         let is_quiet = self.violations.is_empty() & self.controls.is_empty() & (self.unfinished != 0);
@@ -575,37 +583,32 @@ impl Core {
         due_ns <= self.now_ns || !self.ready.iter().any(|call| call.due_ns < due_ns)
     }
 
-    /// Decides what happens next: a control, the end, or the step of a task.
+    /// What must happen before the next step. Timers that are due come here.
     #[inline(never)]
-    pub(super) fn next_action(&mut self) -> Action {
-        loop {
-            self.settle();
-            if !self.violations.is_empty() {
-                return Action::End;
-            }
-            if let Some(control) = self.controls.pop_front() {
-                return Action::Control(control);
-            }
-            if self.unfinished == 0 {
-                return Action::End;
-            }
-            if let Some(due_ns) = self.timers.first_ns()
-                && self.is_due(due_ns)
-            {
-                self.now_ns = self.now_ns.max(due_ns);
-                match self.timers.pop_first() {
-                    Some(Timer::Task(task)) => self.timer_due(task),
-                    Some(timer) => self.kernel_timer_due(timer),
-                    None => {}
-                }
-                continue;
-            }
-            if self.ready.is_empty() || self.step >= self.steps_max || self.now_ns > self.end_ns {
-                self.stands_still();
-                continue;
-            }
-            return Action::Poll(self.pick());
+    pub(super) fn before_step(&mut self) -> Before {
+        self.settle();
+        if !self.violations.is_empty() {
+            return Before::End;
         }
+        if let Some(control) = self.controls.pop_front() {
+            return Before::Control(control);
+        }
+        if self.unfinished == 0 {
+            return Before::End;
+        }
+        if let Some(due_ns) = self.timers.first_ns()
+            && self.is_due(due_ns)
+        {
+            self.now_ns = self.now_ns.max(due_ns);
+            match self.timers.pop_first() {
+                Some(Timer::Task(task)) => self.timer_due(task),
+                Some(timer) => self.kernel_timer_due(timer),
+                None => {}
+            }
+        } else if self.ready.is_empty() || self.step >= self.steps_max || self.now_ns > self.end_ns {
+            self.stands_still();
+        }
+        Before::Nothing
     }
 
     /// Says which limit was reached.
@@ -650,7 +653,7 @@ impl Core {
     }
 
     /// Asks the strategy, records its decision, and moves the clock.
-    #[inline]
+    #[inline(always)]
     fn pick(&mut self) -> Step {
         self.step += 1;
         let choice = self.strategy.next(&self.ready, self.now_ns);

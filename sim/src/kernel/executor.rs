@@ -1,6 +1,6 @@
 //! Polls programs: the step loop's outer half. It holds the futures; what they announce is in `core`.
 
-use super::core::{Action, Kernel, Step};
+use super::core::{Before, Kernel, Step};
 use super::crash_points::Explorer;
 use super::process::{Program, Running};
 use crate::sys::Sys;
@@ -66,13 +66,13 @@ impl Executor {
     /// Runs until the end: all work done, or a violation.
     pub(super) fn run(&mut self, explorer: &mut Explorer<'_>) {
         loop {
-            let picked = self.kernel.with(|core| core.next_step());
-            match picked {
-                Some(step) => self.step_or_explore(step, explorer),
-                None => match self.kernel.with(|core| core.next_action()) {
-                    Action::Poll(step) => self.step_or_explore(step, explorer),
-                    Action::Control(control) => self.control(control),
-                    Action::End => return,
+            match self.kernel.with(|core| core.next_step()) {
+                Some(step) if explorer.is_point(step.kind) => self.step_at_point(step, explorer),
+                Some(step) => self.step(step),
+                None => match self.kernel.with(|core| core.before_step()) {
+                    Before::Nothing => continue,
+                    Before::Control(control) => self.control(control),
+                    Before::End => return,
                 },
             }
             if self.woken.any.load(Ordering::Relaxed) {
@@ -81,25 +81,21 @@ impl Executor {
         }
     }
 
-    #[inline]
-    fn step_or_explore(&mut self, step: Step, explorer: &mut Explorer<'_>) {
-        if explorer.is_point(step.kind) {
-            self.step_at_point(step, explorer);
-        } else {
-            self.step(step);
-        }
-    }
-
     /// A step just before or after which the machine may be taken to have crashed.
     #[cold]
     fn step_at_point(&mut self, step: Step, explorer: &mut Explorer<'_>) {
         if !explorer.before(&self.kernel, step.task, step.kind) {
-            self.step(step);
+            self.step_cold(step);
             explorer.after(&self.kernel, step.task);
         }
     }
 
-    #[inline]
+    #[inline(never)]
+    fn step_cold(&mut self, step: Step) {
+        self.step(step);
+    }
+
+    #[inline(always)]
     fn step(&mut self, step: Step) {
         let Step { task, kind, has_combinators, now_ns } = step;
         // No future waits for the grant of a first step, or of one after a foreign wake-up: its event is made here.

@@ -59,6 +59,8 @@ pub(super) struct Injector {
     faults: Vec<Armed>,
     /// By process: faults that wait for a call of it.
     watched: Vec<Vec<usize>>,
+    /// Whether any process has ever had one.
+    watches_some: bool,
     follows_positions: bool,
 }
 
@@ -86,6 +88,7 @@ impl Injector {
             injector.follows_positions |= matches!(plan.when, Trigger::While { .. });
             if let Some(process) = process.filter(|_| by_call || plan.kind.needs_call()) {
                 injector.watched[process.0 as usize].push(index);
+                injector.watches_some = true;
             }
             injector.faults.push(Armed { plan: plan.clone(), process, counted: 0, due: false, fired: false });
         }
@@ -94,7 +97,7 @@ impl Injector {
 
     #[inline]
     pub(super) fn watches(&self, process: ProcessId) -> bool {
-        !self.watched[process.0 as usize].is_empty()
+        self.watches_some && !self.watched[process.0 as usize].is_empty()
     }
 
     #[inline]
@@ -114,6 +117,7 @@ impl Injector {
     /// No fault fires from now on.
     pub(super) fn stop(&mut self) {
         self.watched.iter_mut().for_each(Vec::clear);
+        self.watches_some = false;
         self.follows_positions = false;
     }
 

@@ -144,24 +144,34 @@ impl<C: Call> Future for Announced<'_, C> {
         let this = &mut *self;
         match this.state {
             State::New => {
-                if let Some(by) = this.sys.kernel.announce(&this.by, &this.call.header()) {
-                    this.by = by;
-                }
-                this.sys.kernel.wakes_through(&this.by, context.waker());
-                this.state = State::Announced;
+                this.announce(context);
                 Poll::Pending
             }
-            State::Announced if this.sys.kernel.is_granted(&this.by) => {
-                let poll = this.sys.kernel.take_effect(&this.by, &mut this.call);
-                if poll.is_ready() {
-                    this.state = State::Finished;
-                }
-                poll
-            }
+            State::Announced if this.sys.kernel.is_granted(&this.by) => this.take_effect(),
             // Polled for another reason: by a join or a select of the program's own.
             State::Announced => Poll::Pending,
             State::Finished => unreachable!("a finished call was polled again"),
         }
+    }
+}
+
+impl<C: Call> Announced<'_, C> {
+    #[inline]
+    fn announce(&mut self, context: &mut Context<'_>) {
+        if let Some(by) = self.sys.kernel.announce(&self.by, &self.call.header(), context.waker()) {
+            self.by = by;
+        }
+        self.state = State::Announced;
+    }
+
+    // Apart, so that a poll by itself is small enough to become a part of its caller.
+    #[inline(never)]
+    fn take_effect(&mut self) -> Poll<Result<C::Value, Errno>> {
+        let poll = self.sys.kernel.take_effect(&self.by, &mut self.call);
+        if poll.is_ready() {
+            self.state = State::Finished;
+        }
+        poll
     }
 }
 
