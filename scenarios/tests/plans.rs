@@ -1,8 +1,11 @@
-//! What the concurrency storm draws from options: limits of its settings, and faults that are asked for by kind.
+//! What scenarios draw from options: limits of their settings, faults that are asked for by kind, and what a plan file may not change.
 
 use seedstorm_scenarios::concurrency_storm::ConcurrencyStorm;
+use seedstorm_scenarios::guillotine::Guillotine;
 use seedstorm_sim::plan::{FaultKind, Faults};
 use seedstorm_sim::{Options, Scenario, Seed};
+use std::collections::BTreeSet;
+use toml::Value;
 
 fn keys(count: &str) -> Options {
     Options { set: [("board_keys".to_owned(), count.to_owned())].into(), ..Options::default() }
@@ -26,4 +29,35 @@ fn a_kind_of_fault_that_is_named_twice_is_drawn_once() {
     let once = faults(&[kill, pause]);
     assert!(once.len() >= 2, "{once:?}");
     assert_eq!(faults(&[kill, pause, kill, kill, pause]), once);
+}
+
+#[test]
+fn the_guillotines_agents_keep_days_and_nothing_else_runs_under_its_name() {
+    let mut plan = Guillotine.plan(Seed(1), &Options::default()).expect("the options are good");
+    Guillotine.check(&plan).expect("what was drawn can be run");
+    plan.settings.insert("days".into(), Value::Integer(0));
+    let error = Guillotine.check(&plan).expect_err("the days are fixed");
+    assert_eq!((error.option.as_str(), error.allowed.as_str()), ("settings.days", "1"));
+    let given = Options { set: [("days".to_owned(), "0".to_owned())].into(), ..Options::default() };
+    Guillotine.plan(Seed(1), &given).expect_err("it is no setting that can be chosen");
+}
+
+#[test]
+fn faults_of_the_guillotine_have_ids_of_their_own_and_go_when_they_are_turned_off() {
+    let mut in_company = 0;
+    for seed in 0..200 {
+        let faults = |faults| {
+            let options = Options { faults, ..Options::default() };
+            Guillotine.plan(Seed(seed), &options).expect("the options are good").faults
+        };
+        let drawn = faults(Faults::Default);
+        let ids: BTreeSet<u32> = drawn.iter().map(|fault| fault.id).collect();
+        assert_eq!(ids.len(), drawn.len(), "seed {seed}");
+        drawn.iter().for_each(|fault| fault.check().expect("each can happen"));
+        in_company += usize::from(drawn.iter().any(|fault| fault.id % 1000 >= 500));
+        assert_eq!(faults(Faults::None), []);
+        let kills = faults(Faults::Kinds(vec![FaultKind::Kill]));
+        assert!(kills.iter().all(|fault| fault.kind == FaultKind::Kill && fault.id % 1000 < 500), "{kills:?}");
+    }
+    assert!((80..160).contains(&in_company), "{in_company} seeds of 200");
 }
