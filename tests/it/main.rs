@@ -1,6 +1,7 @@
 //! Integration tests of the whole workspace: one module for each subject. What they share is in `support`.
 
 mod bad_input;
+mod crash_points;
 mod determinism;
 mod failures;
 mod hashes;

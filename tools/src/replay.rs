@@ -9,7 +9,7 @@ use crate::reproducer::{self, Replayable, Reproducer};
 use crate::run::{How, Ran, exit_of, run_one, sink};
 use crate::shell;
 use crate::traced::Tracing;
-use seedstorm_sim::invariant::Violation;
+use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::{Plan, Seed};
 use std::io::Write;
 
@@ -25,7 +25,10 @@ struct Again {
 /// # Errors
 /// Bad input, or an output that can't be written.
 pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArguments) -> Result<Exit> {
-    let again = again(catalogue, arguments)?;
+    let mut again = again(catalogue, arguments)?;
+    if let (Some((reproducer, changed)), Some(chosen)) = (&mut again.recorded, arguments.check.crash_points) {
+        explore_otherwise(reproducer, changed, chosen);
+    }
     let scenario = catalogue.named(&again.plan.scenario)?;
     scenario.check(&again.plan).map_err(|error| Problem::usage(error.to_string()))?;
     keep::check_folder(&arguments.artifacts.artifacts)?;
@@ -40,8 +43,7 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
         tracing,
         without_invariants: false,
         crash_points: match recorded {
-            // What was found with fewer need not be the first that more would find.
-            Some((reproducer, _)) => arguments.check.crash_points.unwrap_or(reproducer.crash_points),
+            Some((reproducer, _)) => reproducer.crash_points,
             None => arguments.check.crash_points(),
         },
         decisions: recorded.and_then(|(reproducer, _)| reproducer.decisions.as_ref()),
@@ -67,6 +69,14 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
     let command = (exit != Exit::Pass).then(|| command(program, arguments));
     sink.event(&RunEvent::Done { reproduce: command.as_deref() }).or_else(unless_closed)?;
     unless_unwritten(exit, unwritten)
+}
+
+/// Explores other crash points than were recorded. Whatever comes of that, it is explained.
+fn explore_otherwise(reproducer: &mut Reproducer, changed: &mut Vec<String>, chosen: CrashPoints) {
+    let recorded = std::mem::replace(&mut reproducer.crash_points, chosen);
+    if recorded != chosen {
+        changed.push(format!("recorded with --crash-points {recorded}, this is {chosen}"));
+    }
 }
 
 /// What is said of a recorded failure that passes for no reason that can be seen.

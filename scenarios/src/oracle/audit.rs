@@ -16,6 +16,8 @@ pub struct Audit {
     pub problems: Vec<String>,
     /// By agent and operation: each note's text.
     pub notes: BTreeMap<(String, u64), Vec<String>>,
+    /// By agent: the machine's boot id at its last life.
+    pub boots: BTreeMap<String, u64>,
     /// By key: the board's version.
     pub board: BTreeMap<String, u64>,
     /// By task: the generation of its last claim, and whether it is done.
@@ -68,6 +70,10 @@ impl Audit {
         each(&connection, "SELECT agent, number, text FROM notes", |row| {
             let key = (row.get(0)?, row.get::<_, i64>(1)? as u64);
             audit.notes.entry(key).or_default().push(row.get(2)?);
+            Ok(())
+        })?;
+        each(&connection, "SELECT name, boot_id FROM agents", |row| {
+            audit.boots.insert(row.get(0)?, row.get::<_, i64>(1)? as u64);
             Ok(())
         })?;
         each(&connection, "SELECT key, version FROM session_state", |row| {

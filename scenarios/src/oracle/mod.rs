@@ -1,5 +1,6 @@
 //! The oracles: what must hold of the engine, one file for each. They judge its claims against what the harness knows.
 
+mod agents_return;
 mod audit;
 mod board;
 mod commits;
@@ -22,6 +23,7 @@ mod task_claims;
 mod temporaries;
 mod wakes;
 
+pub use agents_return::AgentsReturn;
 pub use audit::Audit;
 pub use board::BoardSerializable;
 pub use commits::AcknowledgedDurable;
@@ -47,6 +49,7 @@ use seedstorm_sim::World;
 /// The invariants of a swarm of agents: (id, what must hold).
 pub const SWARM: &[(&str, &str)] = &[
     ("acknowledged-durable", "at each acknowledgement the commit's WAL frames are durable, and there is a commit"),
+    ("agents-return", "after a crash at any moment the agents that wake are in the store, as lives of the new boot"),
     ("board-serializable", "transactions on the board have a serial order that agrees with what each read and wrote"),
     ("calm-completes", "in the calm phase at least one operation of each kind completes"),
     ("claim-single-winner", "a task's claim has one winner in each generation, and only the winner works under it"),
@@ -70,6 +73,7 @@ pub fn watch_swarm(world: &mut World) {
     // A file that isn't whole has lost its revision, too: that it is damaged says more.
     world.invariant(FilesWhole);
     world.invariant(DocumentsKept::default());
+    world.invariant(AgentsReturn);
     world.invariant(LockTimeoutsHandled);
     world.invariant(NoUnhandledError);
     world.invariant(LocksFree::default());

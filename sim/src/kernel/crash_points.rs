@@ -9,7 +9,7 @@ use crate::plan::{Plan, Scenario};
 use crate::schedule::Ready;
 use crate::seed::{Draw, Path, stream_key};
 use crate::sqlite::Saved;
-use crate::sys::disk::{CrashReport, Disk, InodeId};
+use crate::sys::disk::{CrashReport, Digest, Disk, InodeId, Persistence};
 use crate::trace::{CallKind, Interest, TaskId};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -18,14 +18,11 @@ use std::rc::Rc;
 const CHANGES: Interest =
     Interest::call(CallKind::Sync).and(Interest::call(CallKind::Rename)).and(Interest::call(CallKind::Unlink));
 
-/// What tells images apart.
-type Digest = [u8; 16];
-
 /// How many recovered disks are kept. A disk shares what it can with the run's own.
 const KEPT_MAX: usize = 64;
 
 /// How many operations a violation names at most, of those that an image kept and of those that it lost.
-const NAMED_MAX: usize = 12;
+const NAMED_MAX: usize = 8;
 
 /// Looks for crash points in a run.
 pub(super) struct Explorer<'a> {
@@ -109,8 +106,12 @@ impl<'a> Explorer<'a> {
     #[cold]
     pub(super) fn before(&mut self, kernel: &Kernel, task: TaskId, kind: CallKind) -> bool {
         let Some(exploration) = &mut self.exploration else { return false };
-        // With nothing pending, nothing can become durable.
-        let changes = CHANGES.meets(Interest::call(kind)) && kernel.with(|core| core.disk.pending_count() > 0);
+        // With nothing pending, nothing can become durable; and a rename makes only ext4 write anything.
+        let changes = CHANGES.meets(Interest::call(kind))
+            && kernel.with(|core| {
+                core.disk.pending_count() > 0
+                    && (kind != CallKind::Rename || core.disk.persistence() == Persistence::Ext4)
+            });
         changes && exploration.point(kernel, task, false)
     }
 
@@ -148,7 +149,7 @@ impl Exploration<'_> {
         for image in images {
             if let Err((mut violation, report)) = self.judge(kernel, image, moment) {
                 kernel.with(|core| {
-                    let words = core.crash_in_words(task, is_acknowledgement, &report);
+                    let words = core.crash_in_words(task, is_acknowledgement, &report, &violation.message);
                     violation.message = format!("{}; {words}", violation.message);
                     core.violations.push(violation.at(core.step, core.now_ns));
                 });
@@ -209,6 +210,7 @@ impl Exploration<'_> {
                 readings: &kept.readings,
                 crashed_ns: kept.crashed_ns,
                 recovered_ns: kept.recovery.recovered_ns,
+                boot_id: kept.recovery.boot_id,
                 durability_is_void: driver.durability_is_void(),
             })
         });
@@ -236,8 +238,8 @@ impl Exploration<'_> {
 }
 
 impl Core {
-    /// When the power would have failed, and what the image kept and lost.
-    fn crash_in_words(&self, task: TaskId, is_acknowledgement: bool, report: &CrashReport) -> String {
+    /// When the power would have failed, and what the image kept and lost: first what concerns the files that `message` names.
+    fn crash_in_words(&self, task: TaskId, is_acknowledgement: bool, report: &CrashReport, message: &str) -> String {
         let Ready { process, kind, object, .. } = self.tasks[task.0 as usize].call;
         let name = &self.processes[process.0 as usize].name;
         let moment = match self.disk.path_of(InodeId(object)).filter(|_| object != 0) {
@@ -246,19 +248,24 @@ impl Core {
             None => format!("just before {name}'s {kind}"),
         };
         let (kept, lost) = self.disk.kept_and_lost(report);
-        let (kept, lost) = (some_of(&kept, "kept nothing that was not durable"), some_of(&lost, "lost nothing"));
+        let kept = some_of(kept, message, "kept nothing that was not durable");
+        let lost = some_of(lost, message, "lost nothing");
         format!("had the power failed at step {}, {moment}, on a disk that {kept}; {lost}", self.step)
     }
 }
 
-/// The first few, and how many more there are.
-fn some_of(words: &[String], none: &str) -> String {
+/// A few, and how many more there are: what concerns a file that is named in `message`, then the latest.
+fn some_of(words: Vec<String>, message: &str, none: &str) -> String {
     if words.is_empty() {
         return none.to_owned();
     }
-    let mut text = words[..words.len().min(NAMED_MAX)].join(", ");
-    if words.len() > NAMED_MAX {
-        text += &format!(", and {} more", words.len() - NAMED_MAX);
-    }
-    text
+    let is_named = |word: &str| word.starts_with('/') && message.contains(word);
+    let (mut shown, mut others): (Vec<String>, Vec<String>) =
+        words.into_iter().partition(|words| words.split([' ', ',']).any(is_named));
+    let room = NAMED_MAX.saturating_sub(shown.len());
+    let more = others.len().saturating_sub(room) + shown.len().saturating_sub(NAMED_MAX);
+    shown.truncate(NAMED_MAX);
+    shown.extend(others.split_off(others.len().saturating_sub(room)));
+    let text = shown.join(", ");
+    if more > 0 { format!("{text}, and {more} more") } else { text }
 }

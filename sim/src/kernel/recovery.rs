@@ -54,6 +54,7 @@ pub(super) struct Recovery {
     /// How its processes ended, or what is wrong with that.
     pub(super) processes: Result<Vec<Recovered>, Violation>,
     pub(super) recovered_ns: u64,
+    pub(super) boot_id: u64,
 }
 
 /// Recovers `disk`. To be called on a fresh thread: nothing is left of it there.
@@ -64,12 +65,12 @@ pub(super) fn recover(
     moment: Moment,
     disk: &mut Disk,
 ) -> Recovery {
-    crate::sqlite::outside_of_the_run();
     // Who prints the run's own events wants none of what never happened. Where nobody listens nothing needs to be turned off.
     let _quiet = (LevelFilter::current() != LevelFilter::OFF).then(|| dispatcher::set_default(&Dispatch::none()));
     in_simulation(plan_of_recovery.seed, || {
         let mut world = World::default();
         scenario.recover(plan, &mut world);
+        let starts_nobody = world.processes.is_empty();
         let ended = Rc::new(RefCell::new(Vec::new()));
         world.invariants = vec![Box::new(Ends(ended.clone()))];
         for process in &mut world.processes {
@@ -89,9 +90,9 @@ pub(super) fn recover(
         std::mem::swap(&mut core.disk, disk);
         let kernel = Kernel::new(core);
         carry_out(&kernel, &mut Explorer::none());
-        let (violation, recovered_ns, programs) = kernel.with(|core| {
+        let (violation, recovered_ns, boot_id, programs) = kernel.with(|core| {
             std::mem::swap(&mut core.disk, disk);
-            (core.violations.pop(), core.now_ns, core.take_programs())
+            (core.violations.pop(), core.now_ns, core.boot_id(), core.take_programs())
         });
         drop(programs);
         let ended = ended.take();
@@ -99,10 +100,17 @@ pub(super) fn recover(
         let processes = match (violation, failed) {
             (Some(violation), _) => Err(no_end(&violation)),
             (None, Some(failed)) => Err(bad_end(failed)),
+            (None, None) if starts_nobody => Err(no_recovery()),
             (None, None) => Ok(ended),
         };
-        Recovery { processes, recovered_ns }
+        Recovery { processes, recovered_ns, boot_id }
     })
+}
+
+/// Without one, images would pass for recovered that were only looked at.
+fn no_recovery() -> Violation {
+    let message = "the scenario has invariants that judge what a recovery leaves, and its recovery starts no process";
+    Violation::new("recovers", message).object("recovery").loss("nothing")
 }
 
 fn no_end(violation: &Violation) -> Violation {

@@ -137,7 +137,7 @@ pub trait Scenario {
 
     /// Creates the processes that come up after a crash at an arbitrary moment: what an agent's next wake does, with no operation. They run on what the crash
     /// left, each to its end, in time order and without faults; then invariants judge the disk ([`crate::invariant::Invariant::survived`]). What
-    /// invariants it adds is ignored.
+    /// invariants it adds is ignored. A scenario whose invariants judge survivors must start a process here: see the invariant `recovers`.
     fn recover(&self, plan: &Plan, world: &mut crate::kernel::World) {
         let _ = (plan, world);
     }

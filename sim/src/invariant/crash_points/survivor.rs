@@ -25,6 +25,7 @@ pub struct Survivor<'a> {
     pub(crate) readings: &'a Readings,
     pub(crate) crashed_ns: u64,
     pub(crate) recovered_ns: u64,
+    pub(crate) boot_id: u64,
     pub(crate) durability_is_void: bool,
 }
 
@@ -52,6 +53,11 @@ impl<'a> Survivor<'a> {
     /// When the last process of the recovery had ended, in simulated nanoseconds since the start of the run.
     pub fn recovered_ns(&self) -> u64 {
         self.recovered_ns
+    }
+
+    /// The machine's boot id during the recovery, as its programs saw it: another than in the run.
+    pub fn boot_id(&self) -> u64 {
+        self.boot_id
     }
 
     /// Whether a fault has fired that voids durability. Invariants that rest on it are not asked then.

@@ -104,8 +104,9 @@ impl fmt::Display for Loss {
                 let size = if *is_size_lost { ", and the length it gave" } else { "" };
                 write!(out, "lost the write of {len_bytes} bytes at {offset} of {path}{size}")
             }
-            LostOperation::Write { path, offset, len_bytes, kept_bytes, .. } => {
-                write!(out, "kept {kept_bytes} of {len_bytes} bytes written at {offset} of {path}")
+            LostOperation::Write { path, offset, len_bytes, kept_bytes, is_size_lost } => {
+                let size = if *is_size_lost { ", but not the length that it gave" } else { "" };
+                write!(out, "kept {kept_bytes} of {len_bytes} bytes written at {offset} of {path}{size}")
             }
             LostOperation::SetLen { path, len_bytes } => write!(out, "lost the length {len_bytes} of {path}"),
             LostOperation::Link { path } => write!(out, "lost the name {path}"),

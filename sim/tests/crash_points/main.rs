@@ -1,0 +1,6 @@
+//! Crash points: what they find, what a recovery that fails comes to, and that the run notices nothing of them.
+
+mod apart;
+mod finds;
+mod recoveries;
+mod support;
