@@ -1,7 +1,8 @@
 //! Rows of the fault catalogue, family lock: who owns a lock, and what a late or dead owner may still do. Waiting for a lock is in `lock_waits`.
 
 use crate::script::{
-    Diary, MS, Ran, SECOND, directories, fault, follow, locker, once, plan, play, steps, to_the_end, until, with,
+    Diary, MS, Ran, SECOND, directories, fault, follow, locker, make_directories, once, plan, play, steps, to_the_end,
+    until, with,
 };
 use seedstorm_model::config::Config;
 use seedstorm_model::file::{Fence, FileError, open_document, replace};
@@ -164,7 +165,7 @@ fn l2_a_reused_pid_is_no_owner() {
     }
 }
 
-/// The same over a power loss: PIDs begin anew with each boot, and the record of the last boot may be on the disk still.
+/// The same over a power loss: PIDs and start times begin anew with each boot, and the record of the last boot may be on the disk still.
 #[test]
 fn l2_a_pid_of_another_boot_is_no_owner() {
     let mut survived = 0;
@@ -172,13 +173,14 @@ fn l2_a_pid_of_another_boot_is_no_owner() {
         let crash = fault(FaultKind::MachineCrash, None, Trigger::AtNs(50 * MS), 10 * MS);
         let ran = play(&Plan { persistence: Persistence::Ext4, ..with([crash], seed) }, |world, diary| {
             let config = config(LockKind::OwnerFile);
-            directories(world);
+            // Without a preparation: each life of A starts with the machine.
             let noted = diary.clone();
             world.process("a", 0, move |sys| {
                 let (diary, locks) = (noted.clone(), Locks::new(&config));
                 async move {
                     if !diary.has("first life") {
                         diary.note("first life");
+                        make_directories(&sys).await;
                         let held = locks.acquire(&sys, lock()).await.expect("free");
                         let _ = sys.sleep(10 * SECOND).await;
                         drop(held);

@@ -85,12 +85,17 @@ impl Diary {
 /// Adds the directories that locks and documents need.
 pub(crate) fn directories(world: &mut World) {
     world.prepare(|sys| async move {
-        let config = Config::default();
-        for path in [config.directory.clone(), config.locks(), config.documents()] {
-            create_directory(&sys, &path).await.expect("nothing is in the way");
-        }
+        make_directories(&sys).await;
         Exit::success()
     });
+}
+
+/// Makes the directories that locks and documents need.
+pub(crate) async fn make_directories(sys: &Sys) {
+    let config = Config::default();
+    for path in [config.directory.clone(), config.locks(), config.documents()] {
+        create_directory(sys, &path).await.expect("nothing is in the way");
+    }
 }
 
 /// Adds process `ROLE-0`, which runs once.
@@ -136,6 +141,8 @@ pub(crate) struct Step {
     pub(crate) kind: Option<CallKind>,
     /// The call's arguments.
     pub(crate) arguments: [u64; 2],
+    /// Of a rename: from, NUL, to.
+    paths: String,
     /// The main tasks' calls that could have been picked after it.
     ready: Vec<(ProcessId, CallKind)>,
 }
@@ -171,9 +178,10 @@ impl Ran {
         self.outcome.observations.faults.get(&kind).copied().unwrap_or(0)
     }
 
-    /// How many calls of a kind a process made.
-    pub(crate) fn calls(&self, by: &str, kind: CallKind) -> usize {
-        self.steps.iter().filter(|step| step.by == by && step.kind == Some(kind)).count()
+    /// The paths of a process's renames, in order: from, NUL, to.
+    pub(crate) fn renames(&self, by: &str) -> Vec<&str> {
+        let own = self.steps.iter().filter(|step| step.by == by && step.kind == Some(CallKind::Rename));
+        own.map(|step| step.paths.as_str()).collect()
     }
 }
 
@@ -187,18 +195,21 @@ fn play_along(plan: &Plan, replay: Option<Decisions>, populate: &(impl Fn(&mut W
     let steps = Arc::new(Mutex::new(Vec::new()));
     let kept = steps.clone();
     let listener = move |event: &Event<'_>, view: &View<'_>| {
-        let (kind, arguments) = match event.body {
-            Body::Call { kind, arguments, .. } => (Some(kind), arguments),
-            Body::Blocked { kind, .. } => (Some(kind), [0; 2]),
-            Body::Claim { .. } => (Some(CallKind::Claim), [0; 2]),
-            Body::Ended(_) => (None, [0; 2]),
+        let nothing: (_, &[u8]) = ([0; 2], &[]);
+        let (kind, (arguments, data)) = match event.body {
+            Body::Call { kind: CallKind::Rename, arguments, data, .. } => (Some(CallKind::Rename), (arguments, data)),
+            Body::Call { kind, arguments, .. } => (Some(kind), (arguments, nothing.1)),
+            Body::Blocked { kind, .. } => (Some(kind), nothing),
+            Body::Claim { .. } => (Some(CallKind::Claim), nothing),
+            Body::Ended(_) => (None, nothing),
             _ => return,
         };
+        let paths = String::from_utf8_lossy(data).into_owned();
         let Some(process) = event.process else { return };
         let ready =
             view.ready().iter().filter(|call| call.ordinal == 0).map(|call| (call.process, call.kind)).collect();
         let by = view.process(process).name.to_owned();
-        let step = Step { number: event.step, time_ns: event.time_ns, process, by, kind, arguments, ready };
+        let step = Step { number: event.step, time_ns: event.time_ns, process, by, kind, arguments, paths, ready };
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(step);
     };
     let settings = Settings { replay, listener: Some(Box::new(listener)), ..Settings::default() };
