@@ -17,6 +17,9 @@ claims! {
     "document-saved" => DocumentSaved,
     "document-loaded" => DocumentLoaded,
     "checkpointed" => Checkpointed,
+    "note-staged" => NoteStaged,
+    "awake" => Awake,
+    "status-seen" => StatusSeen,
 }
 
 /// An operation's identity: who asked for it, and its number among what that agent asked for. The same over retries and restarts.
@@ -95,6 +98,13 @@ pub enum Effect {
         /// The status.
         status: String,
     },
+    /// It put what an agent had staged into the store.
+    Introspected {
+        /// How many notes: they are named by their numbers from 0.
+        notes: u32,
+    },
+    /// It closed an agent's day: its notes are in the store, its tasks are open, and it is asleep.
+    Slept,
 }
 
 /// Acknowledged: the operation's transaction is committed, and a crash of any kind will not undo it.
@@ -175,4 +185,55 @@ pub struct Checkpointed {
     pub wal_frames: u64,
     /// Frames of them that are in the database by now.
     pub moved_frames: u64,
+}
+
+/// Acknowledged: a note is in a file of its own, durably. Whatever happens to its agent, it comes into the store, at the agent's next wake at the latest.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NoteStaged {
+    /// The operation that it belongs to.
+    pub key: OperationKey,
+    /// Its name in that operation.
+    pub note: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// An agent is awake: whatever an earlier life left half done has been finished.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Awake {
+    /// The agent's name.
+    pub agent: String,
+}
+
+/// What an agent is, as far as one can know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AgentState {
+    /// Its process is alive and has not said that it ends.
+    Working,
+    /// Its process has died without saying so.
+    Dead,
+    /// It has closed its day, durably, by the operation of this number.
+    Asleep(u64),
+    /// It has stopped, and closed no day.
+    Stopped,
+}
+
+/// An agent in a status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSeen {
+    /// Its name.
+    pub agent: String,
+    /// What it is.
+    pub state: AgentState,
+    /// The PID of its last life.
+    pub pid: u32,
+}
+
+/// The status of a swarm, as it was at some moment of the operation. What it says of sleepers is durable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusSeen {
+    /// Which operation.
+    pub key: OperationKey,
+    /// The agents, by name.
+    pub agents: Vec<AgentSeen>,
 }

@@ -6,7 +6,7 @@ use crate::mutant::Mutant;
 /// The settings of an engine. All agents of a swarm have the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The directory that holds everything: `state.db`, `.locks/`, `documents/`.
+    /// The directory that holds everything: `state.db`, `.locks/`, `documents/`, `staged/`.
     pub directory: String,
     /// How named locks exclude.
     pub lock: LockKind,
@@ -32,6 +32,8 @@ pub struct Config {
     pub checkpoint: CheckpointMode,
     /// The longest pause of a reader between two keys, inside its transaction, in nanoseconds. A longer one lets the WAL grow.
     pub reader_pause_ns: u64,
+    /// Whether agents keep days: whether they may introspect and sleep. The tables for it are then made, too.
+    pub keeps_days: bool,
     /// The planted bug, for proving that the harness finds it.
     pub mutant: Option<Mutant>,
 }
@@ -52,6 +54,7 @@ impl Default for Config {
             cache_pages: 2000,
             checkpoint: CheckpointMode::Passive,
             reader_pause_ns: 2_000_000,
+            keeps_days: false,
             mutant: None,
         }
     }
@@ -66,6 +69,11 @@ impl Config {
     /// The directory of the locks.
     pub fn locks(&self) -> String {
         format!("{}/.locks", self.directory)
+    }
+
+    /// The directory of what is on its way into the store: staged notes and seals.
+    pub fn staged(&self) -> String {
+        format!("{}/staged", self.directory)
     }
 
     /// The directory of the documents.

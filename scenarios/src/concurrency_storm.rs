@@ -1,132 +1,50 @@
-//! concurrency-storm: many agents at once on one board, one task list, a few documents and locks, in bursts. What an agent does with its plan is in `swarm`.
+//! concurrency-storm: many agents at once on one board, one task list, a few documents and locks, in bursts. How it is drawn is in `workload`, what an
+//! agent does with its plan in `swarm`.
 
 use crate::faults::Menu;
-use crate::setting::{self, Range, Setting, settle};
+use crate::workload::Workload;
 use crate::{oracle, swarm};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
-use seedstorm_sim::plan::{FaultKind, Operation, Options, OptionsError, PLAN_FORMAT, Plan, StrategyPlan};
-use seedstorm_sim::sys::disk::Persistence;
-use seedstorm_sim::{Draw, Scenario, Seed, Stream, World};
-use std::collections::BTreeMap;
-use toml::Value;
+use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
+use seedstorm_sim::{Scenario, Seed, World};
 
 /// Sixteen agents write the board, claim and check tasks, take notes and replace documents, all at once.
 pub struct ConcurrencyStorm;
 
-const SECOND_NS: u64 = 1_000_000_000;
-const WORKERS_MAX: u32 = 1024;
-const DURATION_MAX_NS: u64 = 24 * 3600 * SECOND_NS;
-
-/// What a storm draws for itself. The draws are wide on purpose: a workload tuned to one bug finds that bug only.
-pub const SETTINGS: &[Setting] = &[
-    Setting {
-        key: "operations",
-        about: "operations of each agent in the chaos",
-        range: Range::Number(1, 100_000, &[5, 10, 15, 20, 30, 40]),
-    },
-    Setting {
-        key: "bursts",
-        about: "times at which all agents begin at once",
-        range: Range::Number(1, 1000, &[1, 2, 3, 5]),
-    },
-    Setting {
-        key: "think_us",
-        about: "the longest pause between two operations of an agent, in microseconds",
-        range: Range::Number(0, 60_000_000, &[0, 100, 1_000, 10_000, 100_000]),
-    },
-    Setting { key: "board_keys", about: "keys of the board", range: Range::Number(1, 64, &[1, 2, 4, 12]) },
-    Setting { key: "tasks", about: "tasks that agents compete for", range: Range::Number(1, 10_000, &[2, 4, 10, 30]) },
-    Setting { key: "documents", about: "documents that agents replace", range: Range::Number(1, 1000, &[1, 2, 3]) },
-    Setting {
-        key: "value_bytes",
-        about: "the greatest length of a value or note, in bytes",
-        range: Range::Number(1, 1_000_000, &[20, 200, 2_000, 9_000]),
-    },
-    Setting { key: "lock", about: "how named locks work", range: Range::Word(&["flock", "owner-file", "lease"]) },
-    Setting {
-        key: "backoff",
-        about: "how waiters back off",
-        range: Range::Word(&["exponential", "full-jitter", "decorrelated-jitter", "fair-queue"]),
-    },
-    Setting {
-        key: "lock_timeout_ms",
-        about: "how long a named lock is waited for, in milliseconds",
-        range: Range::Number(1, 600_000, &[20, 100, 500, 3_000]),
-    },
-    Setting {
-        key: "lease_ms",
-        about: "how long a lock's lease lasts, in milliseconds",
-        range: Range::Number(10, 600_000, &[200, 1_000, 5_000]),
-    },
-    Setting {
-        key: "claim_ms",
-        about: "how long a task's claim lasts, in milliseconds",
-        range: Range::Number(10, 3_600_000, &[50, 500, 5_000, 60_000]),
-    },
-    Setting {
-        key: "busy_timeout_ms",
-        about: "SQLite's busy timeout, in milliseconds",
-        range: Range::Number(0, 600_000, &[0, 5, 50, 500, 5_000]),
-    },
-    Setting {
-        key: "page_bytes",
-        about: "the database's page size, in bytes",
-        range: Range::Number(512, 65_536, &[512, 1_024, 4_096, 16_384]),
-    },
-    Setting {
-        key: "autocheckpoint_pages",
-        about: "pages of WAL after which a commit checkpoints",
-        range: Range::Number(1, 100_000, &[1, 2, 5, 20, 100, 1_000]),
-    },
-    Setting {
-        key: "cache_pages",
-        about: "SQLite's page cache, in pages",
-        range: Range::Number(1, 100_000, &[5, 50, 2_000]),
-    },
-    Setting {
-        key: "checkpoint",
-        about: "the mode of explicit checkpoints",
-        range: Range::Word(&["passive", "full", "restart", "truncate"]),
-    },
-    Setting {
-        key: "latency",
-        about: "the latency profile of the machine",
-        range: Range::Word(&["nvme", "ssd", "hdd"]),
-    },
-    Setting {
-        key: "persistence",
-        about: "what a machine crash may lose",
-        range: Range::Word(&["strict", "ext4", "posix"]),
-    },
-];
-
-/// (kind, chance that a seed has it in percent, how many at most).
-const FAULTS: Menu = Menu(&[
-    (FaultKind::Kill, 50, 4),
-    (FaultKind::Terminate, 25, 2),
-    (FaultKind::Pause, 40, 3),
-    (FaultKind::Delay, 40, 6),
-    (FaultKind::ClockJump, 20, 2),
-    (FaultKind::PidReuse, 25, 3),
-    (FaultKind::IoError, 15, 2),
-    (FaultKind::NoSpace, 15, 2),
-    (FaultKind::ShortWrite, 20, 3),
-    (FaultKind::FailedSync, 10, 1),
-    (FaultKind::MachineCrash, 12, 1),
-    (FaultKind::TornWrite, 8, 1),
-]);
-
-/// Kinds of operation and how much they weigh against each other before the seed's own factors.
-const KINDS: [(&str, u64); 8] = [
-    ("board-write", 30),
-    ("board-read", 12),
-    ("task-claim", 18),
-    ("task-check", 14),
-    ("task-leave", 6),
-    ("note", 14),
-    ("document", 16),
-    ("checkpoint", 3),
-];
+const WORKLOAD: Workload = Workload {
+    scenario: "concurrency-storm",
+    workers: 16,
+    kinds: &[
+        ("board-write", 30),
+        ("board-read", 12),
+        ("task-claim", 18),
+        ("task-check", 14),
+        ("task-leave", 6),
+        ("note", 14),
+        ("document", 16),
+        ("checkpoint", 3),
+    ],
+    calm_halves: [
+        &["board-write", "task-claim", "task-check", "task-leave"],
+        &["note", "document", "board-read", "checkpoint"],
+    ],
+    // (kind, chance that a seed has it in percent, how many at most).
+    faults: Menu(&[
+        (FaultKind::Kill, 50, 4),
+        (FaultKind::Terminate, 25, 2),
+        (FaultKind::Pause, 40, 3),
+        (FaultKind::Delay, 40, 6),
+        (FaultKind::ClockJump, 20, 2),
+        (FaultKind::PidReuse, 25, 3),
+        (FaultKind::IoError, 15, 2),
+        (FaultKind::NoSpace, 15, 2),
+        (FaultKind::ShortWrite, 20, 3),
+        (FaultKind::FailedSync, 10, 1),
+        (FaultKind::MachineCrash, 12, 1),
+        (FaultKind::TornWrite, 8, 1),
+    ]),
+    fixed: &[],
+};
 
 impl Scenario for ConcurrencyStorm {
     fn name(&self) -> &'static str {
@@ -138,77 +56,11 @@ impl Scenario for ConcurrencyStorm {
     }
 
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
-        let workers = in_range("--workers", options.workers.map(u64::from), 16, 1, u64::from(WORKERS_MAX))? as u32;
-        let chaos_ns = in_range("--duration", options.duration_ns, 30 * SECOND_NS, 1, DURATION_MAX_NS)?;
-        let mut settings = settle(SETTINGS, seed, options)?;
-        let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
-        let word = |key: &str| settings.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        if !number("page_bytes").is_power_of_two() {
-            let allowed = "a power of two from 512 to 65536".to_owned();
-            return Err(OptionsError {
-                option: "--set page_bytes".into(),
-                value: number("page_bytes").to_string(),
-                allowed,
-            });
-        }
-        let drawn = if seed.stream("strategy").chance(1, 2) { StrategyPlan::Timed } else { StrategyPlan::Random };
-        let strategy = options.strategy.unwrap_or(drawn);
-        let busy_ns = bursts(seed, number("bursts"), chaos_ns);
-        let shape = Shape {
-            operations: number("operations"),
-            think_ns: number("think_us") * 1_000,
-            board_keys: number("board_keys"),
-            tasks: number("tasks"),
-            documents: number("documents"),
-            value_bytes: number("value_bytes"),
-            weights: weights(seed),
-        };
-        let names: Vec<String> = (0..workers).map(|index| format!("agent-{index}")).collect();
-        let operations =
-            (0..workers).flat_map(|index| shape.of_agent(seed, index, workers, chaos_ns, &busy_ns)).collect();
-        let faults = FAULTS.draw(seed, options, &names, chaos_ns, &busy_ns);
-        let persistence = match word("persistence").as_str() {
-            "strict" => Persistence::Strict,
-            "ext4" => Persistence::Ext4,
-            _ => Persistence::Posix,
-        };
-        let latency = word("latency");
-        settings.insert("workers".into(), Value::Integer(i64::from(workers)));
-        Ok(Plan {
-            format: PLAN_FORMAT,
-            scenario: self.name().into(),
-            seed,
-            strategy,
-            persistence,
-            latency,
-            chaos_ns,
-            calm_ns: 600 * SECOND_NS,
-            steps_max: 2_000_000 + shape.operations * u64::from(workers) * 20_000,
-            disk_capacity_bytes: None,
-            clock_skew_ns: BTreeMap::new(),
-            settings,
-            faults,
-            operations,
-        })
+        WORKLOAD.plan(seed, options)
     }
 
     fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
-        setting::check(SETTINGS, &plan.settings, &["workers"])?;
-        let workers = plan.setting_u64("workers", 1);
-        for operation in &plan.operations {
-            let option = |key: &str| format!("operation {}, {key}", operation.id);
-            if !KINDS.iter().any(|(kind, _)| *kind == operation.kind) {
-                let kinds: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
-                let allowed = kinds.join(", ");
-                return Err(OptionsError { option: option("kind"), value: operation.kind.clone(), allowed });
-            }
-            let index = operation.process.strip_prefix("agent-").and_then(|index| index.parse::<u64>().ok());
-            if index.is_none_or(|index| index >= workers) {
-                let allowed = format!("agent-0 to agent-{}", workers.saturating_sub(1));
-                return Err(OptionsError { option: option("process"), value: operation.process.clone(), allowed });
-            }
-        }
-        Ok(())
+        WORKLOAD.check(plan)
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {
@@ -245,119 +97,3 @@ impl Scenario for ConcurrencyStorm {
         &ALL
     }
 }
-
-fn in_range(option: &str, given: Option<u64>, default: u64, least: u64, greatest: u64) -> Result<u64, OptionsError> {
-    let value = given.unwrap_or(default);
-    if (least..=greatest).contains(&value) {
-        return Ok(value);
-    }
-    Err(OptionsError {
-        option: option.into(),
-        value: value.to_string(),
-        allowed: format!("from {least} to {greatest}"),
-    })
-}
-
-/// Times at which all agents begin at once: without them thirty seconds hold hardly any contention.
-fn bursts(seed: Seed, count: u64, chaos_ns: u64) -> Vec<u64> {
-    let mut stream = seed.stream("bursts");
-    let mut at_ns: Vec<u64> = (0..count).map(|_| stream.below(chaos_ns - chaos_ns / 4)).collect();
-    at_ns.sort_unstable();
-    at_ns
-}
-
-/// Weights of the kinds in this seed: each is a quarter, once or thrice what it is by itself.
-fn weights(seed: Seed) -> [u64; KINDS.len()] {
-    let mut stream = seed.stream("weights");
-    KINDS.map(|(_, weight)| weight * [1, 4, 12][stream.below(3) as usize])
-}
-
-struct Shape {
-    operations: u64,
-    think_ns: u64,
-    board_keys: u64,
-    tasks: u64,
-    documents: u64,
-    value_bytes: u64,
-    weights: [u64; KINDS.len()],
-}
-
-/// Operation ids of one agent begin here, times its index plus one: taking away an agent shifts no other's.
-const IDS_PER_AGENT: u64 = 1_000_000;
-
-impl Shape {
-    /// The operations of one agent: those of the chaos, and then one of each kind.
-    fn of_agent(&self, seed: Seed, index: u32, workers: u32, chaos_ns: u64, busy_ns: &[u64]) -> Vec<Operation> {
-        let mut stream = seed.stream_of("operations", seedstorm_sim::seed::Path::of_process("agent", index), 0);
-        let process = format!("agent-{index}");
-        let mut operations = Vec::new();
-        for number in 0..self.operations {
-            let id = (u64::from(index) + 1) * IDS_PER_AGENT + number;
-            let (kind, _) = KINDS[stream.weighted(&self.weights)];
-            let burst = (number * busy_ns.len() as u64 / self.operations) as usize;
-            let think_ns = stream.below(self.think_ns + 1);
-            let arguments = self.arguments(kind, &mut stream, None);
-            let not_before_ns = busy_ns.get(burst).copied().unwrap_or(0);
-            operations.push(Operation {
-                id,
-                process: process.clone(),
-                kind: kind.into(),
-                not_before_ns,
-                think_ns,
-                arguments,
-            });
-        }
-        // In the calm every kind must complete: agents take turns with the two halves, on tasks that nobody has touched. An agent alone does both.
-        let kinds = match (workers, index % 2) {
-            (1, _) => [CALM_HALVES[0], CALM_HALVES[1]].concat(),
-            (_, half) => CALM_HALVES[half as usize].to_vec(),
-        };
-        for (number, kind) in (IDS_PER_AGENT / 2..).zip(kinds) {
-            let id = (u64::from(index) + 1) * IDS_PER_AGENT + number;
-            let arguments = self.arguments(kind, &mut stream, Some(index));
-            operations.push(Operation {
-                id,
-                process: process.clone(),
-                kind: kind.into(),
-                not_before_ns: chaos_ns,
-                think_ns: 0,
-                arguments,
-            });
-        }
-        operations
-    }
-
-    fn arguments(&self, kind: &str, stream: &mut Stream, calm: Option<u32>) -> BTreeMap<String, Value> {
-        let mut arguments = BTreeMap::new();
-        let mut set = |key: &str, value: Value| arguments.insert(key.to_owned(), value);
-        let task = match calm {
-            Some(agent) => swarm::calm_task(agent),
-            None => swarm::task(stream.below(self.tasks)),
-        };
-        match kind {
-            "board-write" | "board-read" => {
-                let most = if kind == "board-write" { 3 } else { 5 };
-                let count = stream.between(1, most.min(self.board_keys));
-                let mut keys: Vec<u64> = (0..self.board_keys).collect();
-                stream.shuffle(&mut keys);
-                keys.truncate(count as usize);
-                set("keys", Value::Array(keys.into_iter().map(|key| Value::String(swarm::board_key(key))).collect()));
-            }
-            "task-claim" | "task-leave" => drop(set("task", Value::String(task))),
-            "task-check" => {
-                set("task", Value::String(task));
-                set("item", Value::Integer(stream.below(swarm::ITEMS) as i64));
-            }
-            "document" => drop(set("name", Value::String(swarm::document(stream.below(self.documents))))),
-            _ => {}
-        }
-        if matches!(kind, "board-write" | "note" | "document") {
-            set("bytes", Value::Integer(stream.between(1, self.value_bytes) as i64));
-        }
-        arguments
-    }
-}
-
-/// What agents do in the calm phase: every kind once, in two halves.
-const CALM_HALVES: [&[&str]; 2] =
-    [&["board-write", "task-claim", "task-check", "task-leave"], &["note", "document", "board-read", "checkpoint"]];

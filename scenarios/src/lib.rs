@@ -3,13 +3,15 @@
 
 pub mod concurrency_storm;
 pub mod faults;
+pub mod guillotine;
 pub mod oracle;
 pub mod setting;
 pub mod swarm;
+pub mod workload;
 
 use seedstorm_sim::Scenario;
 
 /// Every scenario, in the order in which `--scenarios all` runs them.
 pub fn all() -> &'static [&'static (dyn Scenario + Sync)] {
-    &[&concurrency_storm::ConcurrencyStorm]
+    &[&concurrency_storm::ConcurrencyStorm, &guillotine::Guillotine]
 }

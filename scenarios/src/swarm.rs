@@ -1,7 +1,7 @@
 //! A swarm of agents that carry out a plan's operations: the processes that scenarios share. The agents themselves are in `model`.
 
 use crate::setting::MUTANT;
-use seedstorm_model::agent::{self, AgentError, Done, Work, WorkKind};
+use seedstorm_model::agent::{self, Agent, AgentError, Done, Work, WorkKind};
 use seedstorm_model::config::{CheckpointMode, Config};
 use seedstorm_model::lock::{BackoffPolicy, LockKind};
 use seedstorm_model::mutant::Mutant;
@@ -34,6 +34,9 @@ pub fn calm_task(agent: u32) -> String {
 pub fn document(index: u64) -> String {
     format!("document-{index}")
 }
+
+/// The setting that says whether agents keep days: introspect and sleep.
+pub const DAYS: &str = "days";
 
 /// The exit code of an agent that was asked to end: 128 and SIGTERM, as shells count.
 pub const TERMINATED: u8 = 128 + 15;
@@ -84,6 +87,7 @@ pub fn config(plan: &Plan) -> Config {
         page_bytes: pages("page_bytes", default.page_bytes.into()),
         autocheckpoint_pages: pages("autocheckpoint_pages", default.autocheckpoint_pages.into()),
         cache_pages: pages("cache_pages", default.cache_pages.into()),
+        keeps_days: plan.setting_u64(DAYS, 0) != 0,
         checkpoint: CheckpointMode::parse(word("checkpoint")).unwrap_or(default.checkpoint),
         mutant: plan.setting_str(MUTANT).and_then(Mutant::parse),
         ..default
@@ -124,26 +128,44 @@ impl From<AgentError> for End {
 }
 
 async fn carry_out(sys: &Sys, config: &Config, script: &Script) -> Result<(), End> {
-    let mut agent = agent::wake(sys, config).await?;
+    let mut awake = Some(agent::wake(sys, config).await?);
     loop {
         let next = *script.next.borrow();
         let Some(operation) = script.operations.get(next) else { break };
         if sys.is_terminating() {
-            agent.stop(sys).await?;
+            stop(sys, awake).await?;
             return Err(End::Terminated);
         }
         sys.begin_operation(operation.id);
         if let Err(Errno::Interrupted) = until_due(sys, operation).await {
             continue;
         }
-        match agent.work(sys, &work(operation)).await? {
+        let agent = match &mut awake {
+            Some(agent) => agent,
+            None => awake.insert(agent::wake(sys, config).await?),
+        };
+        let work = work(operation);
+        match agent.work(sys, &work).await? {
             // A later try has the same key: it finds out what became of this one.
             Done::Unanswered => {}
-            Done::Acknowledged | Done::Refused => *script.next.borrow_mut() += 1,
+            Done::Acknowledged | Done::Refused => {
+                *script.next.borrow_mut() += 1;
+                if work.kind == WorkKind::Sleep {
+                    awake = None;
+                }
+            }
         }
     }
-    agent.stop(sys).await?;
+    stop(sys, awake).await?;
     Ok(())
+}
+
+/// Stops an agent, unless it is asleep.
+async fn stop(sys: &Sys, awake: Option<Agent>) -> Result<(), AgentError> {
+    match awake {
+        Some(mut agent) => agent.stop(sys).await,
+        None => Ok(()),
+    }
 }
 
 async fn until_due(sys: &Sys, operation: &Operation) -> Result<(), Errno> {
@@ -167,6 +189,9 @@ fn work(operation: &Operation) -> Work {
         "task-leave" => WorkKind::TaskLeave { task: text("task") },
         "document" => WorkKind::Document { name: text("name"), bytes },
         "checkpoint" => WorkKind::Checkpoint,
+        "introspect" => WorkKind::Introspect { notes: number("notes") as u32, bytes },
+        "sleep" => WorkKind::Sleep,
+        "status" => WorkKind::Status,
         _ => WorkKind::Note { bytes },
     };
     Work { number: operation.id, kind }

@@ -123,8 +123,11 @@ pub(crate) struct Ran {
 /// A plan that can't be run.
 pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran> {
     let tracing = how.tracing;
-    let settings =
-        || Settings { without_invariants: how.without_invariants, replay: how.decisions.cloned(), listener: None };
+    let settings = || Settings {
+        without_invariants: how.without_invariants,
+        replay: how.decisions.cloned(),
+        ..Settings::default()
+    };
     let listener = tracing.as_ref().map(Tracing::listener);
     let measured = measured::run(scenario, plan, Settings { listener, ..settings() })?;
     let traced = tracing.map_or(Ok(()), |tracing| tracing.finish(measured.outcome.trace_hash));

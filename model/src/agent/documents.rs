@@ -3,8 +3,9 @@
 use super::work::answer;
 use super::{Agent, AgentError, Done};
 use crate::claims::{DocumentLoaded, DocumentSaved, OperationKey};
-use crate::file::{Fence, FileError, Opened, open_document, replace, seal};
-use crate::lock::{Backoff, Held, LockError, LockName};
+use crate::file::{Fence, FileError, Opened, open_document_as, replace_as, seal};
+use crate::lock::{Backoff, LockError, LockName};
+use crate::mutant::{Mutant, is};
 use seedstorm_sim::Sys;
 use seedstorm_sim::sys::claim::{FencedWrite, Happened};
 
@@ -48,8 +49,15 @@ impl Agent {
             Ok(held) => held,
             Err(error) => return self.without_lock(sys, key, error).await,
         };
-        let saved = self.change(sys, name, &held, &Change::Apply { key: &key, bytes }).await;
-        self.locks.release(sys, held).await?;
+        let (token, change) = (held.token(), Change::Apply { key: &key, bytes });
+        let saved = if is(self.config.mutant, Mutant::LockReleasedBeforeDurable) {
+            self.locks.release(sys, held).await?;
+            self.change(sys, name, token, &change).await
+        } else {
+            let saved = self.change(sys, name, token, &change).await;
+            self.locks.release(sys, held).await?;
+            saved
+        };
         match saved {
             Saved::Durable(revision) => {
                 // The last thing, so that an agent that dies before it asks again, and one that dies after it doesn't.
@@ -79,7 +87,7 @@ impl Agent {
         };
         let saved = match self.locks.acquire(sys, LockName::document(name)).await {
             Ok(held) => {
-                let saved = self.change(sys, name, &held, &Change::Compact).await;
+                let saved = self.change(sys, name, held.token(), &Change::Compact).await;
                 self.locks.release(sys, held).await.map(|()| saved)
             }
             Err(LockError::TimedOut { .. } | LockError::Terminating { .. }) => Ok(Saved::Unknown),
@@ -97,11 +105,11 @@ impl Agent {
     }
 
     /// Changes a document whose lock is held: tries again when the disk fails, from the load on, since nobody knows then what is there.
-    async fn change(&mut self, sys: &Sys, name: &str, held: &Held, change: &Change<'_>) -> Saved {
+    async fn change(&mut self, sys: &Sys, name: &str, token: Option<u64>, change: &Change<'_>) -> Saved {
         let mut backoff = Backoff::short();
         let mut is_unknown = false;
         for attempt in 1.. {
-            let error = match self.change_once(sys, name, held, change).await {
+            let error = match self.change_once(sys, name, token, change).await {
                 Ok(revision) => return Saved::Durable(revision),
                 Err(error) => error,
             };
@@ -125,19 +133,19 @@ impl Agent {
         &mut self,
         sys: &Sys,
         name: &str,
-        held: &Held,
+        token: Option<u64>,
         change: &Change<'_>,
     ) -> Result<Option<u64>, FileError> {
         let path = self.document_path(name);
         let beside = format!("{}/{}", self.config.locks(), LockName::document(name));
         let fence = Fence::new(&path, &beside, self.config.lock_timeout_ns, self.config.mutant);
-        let opened = match held.token() {
+        let opened = match token {
             Some(token) => {
                 let (opened, passed) = fence.enter(sys, token).await?;
                 sys.claim(&FencedWrite { resource: name.to_owned(), token, sequence: passed.place }).await;
                 opened
             }
-            None => open_document(sys, &path).await?,
+            None => open_document_as(sys, &path, self.config.mutant).await?,
         };
         if opened.quarantined.is_some() {
             sys.claim(&Happened { what: "quarantined".into() }).await;
@@ -157,7 +165,7 @@ impl Agent {
         if let (Change::Apply { key, bytes }, None) = (change, made) {
             document.apply(&key.agent, key.number, ".".repeat(*bytes));
         }
-        match held.token() {
+        match token {
             Some(token) => {
                 let passed = fence.write(sys, token, &mut document).await?;
                 sys.claim(&FencedWrite { resource: name.to_owned(), token, sequence: passed.place }).await;
@@ -165,7 +173,7 @@ impl Agent {
             None => {
                 document.sequence += 1;
                 let sealed = seal(&document).map_err(|source| FileError::Value { path: path.clone(), source })?;
-                replace(sys, &path, &sealed).await?;
+                replace_as(sys, &path, &sealed, self.config.mutant).await?;
             }
         }
         if document.history.len() > HISTORY_MAX {

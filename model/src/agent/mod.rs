@@ -1,7 +1,12 @@
-//! An agent: wakes, works, stops. What it works with is in `store`, `file` and `lock`.
+//! An agent: wakes, works, introspects, sleeps, stops. What it works with is in `store`, `file` and `lock`.
 
 mod documents;
 mod error;
+mod introspect;
+mod presence;
+mod repair;
+mod sleep;
+mod status;
 mod wake;
 mod work;
 mod work_kind;

@@ -1,8 +1,10 @@
 //! An agent's life: waking (make what is missing, tidy up after the dead, register), status, stopping. Its work is in `work`.
 
 use super::AgentError;
+use super::presence::Presence;
+use crate::claims::Awake;
 use crate::config::Config;
-use crate::file::{FileError, create_directory, sweep};
+use crate::file::{FileError, create_directory, sweep_as};
 use crate::lock::{Backoff, BackoffPolicy, LockError, LockName, Locks};
 use crate::store::Registered;
 use crate::store::{HeldTask, Store, SwarmStatus};
@@ -20,6 +22,8 @@ pub struct Agent {
     pub(super) tasks: BTreeMap<String, HeldTask>,
     /// Documents that should be made shorter when it next comes by.
     pub(super) long_documents: BTreeSet<String>,
+    /// Kept while it is awake, if agents keep days.
+    presence: Option<Presence>,
 }
 
 /// How long a step of waking is tried, in nanoseconds, before the agent gives up and is started again by whoever runs it. Long: a crowd at a slow
@@ -56,18 +60,26 @@ pub async fn wake(sys: &Sys, config: &Config) -> Result<Agent, AgentError> {
     let mut agent = Agent::new(sys, config);
     agent.create_directories(sys).await?;
     agent.tidy_up(sys).await;
+    if agent.config.keeps_days {
+        agent.presence = Some(Presence::enter(sys, &agent.config, &mut agent.store).await?);
+    }
     agent.create_tables(sys).await?;
     let mut tries = Tries::new(sys, "the database");
     loop {
         match agent.store.register(sys, &agent.name).await? {
             Some(Registered::Ours(tasks)) => {
                 agent.tasks = tasks;
-                return Ok(agent);
+                break;
             }
             Some(Registered::Taken(process)) => return Err(AgentError::AlreadyRunning { name: agent.name, process }),
             None => tries.again(sys).await?,
         }
     }
+    if agent.config.keeps_days {
+        agent.repair(sys).await?;
+        sys.claim(&Awake { agent: agent.name.clone() }).await;
+    }
+    Ok(agent)
 }
 
 impl Agent {
@@ -80,6 +92,7 @@ impl Agent {
             config,
             tasks: BTreeMap::new(),
             long_documents: BTreeSet::new(),
+            presence: None,
         }
     }
 
@@ -99,13 +112,22 @@ impl Agent {
         if !self.store.retire(sys, &self.name).await? {
             tracing::debug!(agent = self.name, "stopped without giving its tasks back");
         }
-        self.tasks.clear();
-        self.store.close(sys).await;
+        self.leave(sys).await;
         Ok(())
     }
 
+    /// Lets go of everything that goes with being awake.
+    pub(super) async fn leave(&mut self, sys: &Sys) {
+        self.tasks.clear();
+        self.store.close(sys).await;
+        // Not before the store: who finds nobody present takes the database for closed.
+        self.presence = None;
+    }
+
     async fn create_directories(&self, sys: &Sys) -> Result<(), AgentError> {
-        for path in [self.config.directory.clone(), self.config.locks(), self.config.documents()] {
+        let staged = self.config.keeps_days.then(|| self.config.staged());
+        let always = [self.config.directory.clone(), self.config.locks(), self.config.documents()];
+        for path in always.into_iter().chain(staged) {
             let mut tries = Tries::new(sys, "a directory");
             // A failed fsync says nothing about the next one: the name must be made durable by somebody else's later operation. What is in
             // the directory waits for its own.
@@ -121,8 +143,9 @@ impl Agent {
 
     /// Removes what the dead left half written.
     async fn tidy_up(&self, sys: &Sys) {
-        for directory in [self.config.locks(), self.config.documents()] {
-            if let Err(error) = sweep(sys, &directory).await {
+        let staged = self.config.keeps_days.then(|| self.config.staged());
+        for directory in [self.config.locks(), self.config.documents()].into_iter().chain(staged) {
+            if let Err(error) = sweep_as(sys, &directory, self.config.mutant).await {
                 tracing::debug!(directory, %error, "not swept");
             }
         }
@@ -160,19 +183,19 @@ impl Agent {
 }
 
 /// Tries of something that an agent can't wake without.
-struct Tries {
+pub(super) struct Tries {
     what: &'static str,
     since_ns: u64,
     backoff: Backoff,
 }
 
 impl Tries {
-    fn new(sys: &Sys, what: &'static str) -> Tries {
+    pub(super) fn new(sys: &Sys, what: &'static str) -> Tries {
         Tries { what, since_ns: sys.monotonic_ns(), backoff: Backoff::new(BackoffPolicy::DecorrelatedJitter, None) }
     }
 
     /// Sleeps before the next try.
-    async fn again(&mut self, sys: &Sys) -> Result<(), AgentError> {
+    pub(super) async fn again(&mut self, sys: &Sys) -> Result<(), AgentError> {
         if sys.is_terminating() {
             return Err(AgentError::Terminating);
         }

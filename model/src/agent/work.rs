@@ -30,6 +30,9 @@ impl Agent {
                 return answer(sys, key, checkpointed).await;
             }
             WorkKind::Document { name, bytes } => return self.save_document(sys, key, name, *bytes).await,
+            WorkKind::Introspect { notes, bytes } => return self.introspect(sys, key, *notes, *bytes).await,
+            WorkKind::Sleep => return self.sleep(sys, key).await,
+            WorkKind::Status => return self.report(sys, key).await,
         };
         self.answer_outcome(sys, key, outcome).await
     }

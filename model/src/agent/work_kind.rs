@@ -55,6 +55,17 @@ pub enum WorkKind {
     },
     /// Move SQLite's WAL into the database.
     Checkpoint,
+    /// Write down what was learned: stage notes in files, seal them, commit them to the store, release the files.
+    Introspect {
+        /// How many notes.
+        notes: u32,
+        /// About how long each is.
+        bytes: usize,
+    },
+    /// Close the day: hand over what the agent holds, and be asleep. Wake it before it is asked for anything else.
+    Sleep,
+    /// Say what each agent of the swarm is.
+    Status,
 }
 
 impl WorkKind {
@@ -69,6 +80,9 @@ impl WorkKind {
             WorkKind::Note { .. } => "note",
             WorkKind::Document { .. } => "document",
             WorkKind::Checkpoint => "checkpoint",
+            WorkKind::Introspect { .. } => "introspect",
+            WorkKind::Sleep => "sleep",
+            WorkKind::Status => "status",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::envelope::unseal;
 use super::{FileError, Loaded, load, quarantine};
+use crate::mutant::{Mutant, is};
 use seedstorm_sim::Sys;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -73,10 +74,16 @@ pub struct Opened {
 /// # Errors
 /// What the system says.
 pub async fn open_document(sys: &Sys, path: &str) -> Result<Opened, FileError> {
+    open_document_as(sys, path, None).await
+}
+
+/// As [`open_document`], for code that may carry a planted bug.
+pub(crate) async fn open_document_as(sys: &Sys, path: &str, mutant: Option<Mutant>) -> Result<Opened, FileError> {
     let absent = Opened { document: Document::default(), revision: None, quarantined: None };
     Ok(match load::<Document>(sys, path).await? {
         Loaded::Whole(document) => Opened { revision: Some(document.revision), document, quarantined: None },
         Loaded::Absent => absent,
+        Loaded::Damaged(_) if is(mutant, Mutant::CorruptReadAsEmpty) => absent,
         Loaded::Damaged(damage) => {
             tracing::warn!(path, %damage, "a document is damaged");
             Opened { quarantined: Some(quarantine(sys, path).await?), ..absent }

@@ -3,10 +3,10 @@
 //! A lease runs out by a clock, so its holder may be overtaken without knowing. What then protects the file is not the lease but the file itself:
 //! it lets each holder in with its token, remembers the highest, and refuses lower ones from then on.
 
-use super::document::{Document, Opened, open_document};
+use super::document::{Document, Opened, open_document_as};
 use super::envelope::{seal, unseal};
-use super::replace::replace_volatile;
-use super::{FileError, read_whole, replace};
+use super::replace::{replace_as, replace_volatile};
+use super::{FileError, read_whole};
 use crate::lock::Backoff;
 use crate::mutant::{Mutant, is};
 use seedstorm_sim::sys::{File, LockMode, OpenFlags};
@@ -69,7 +69,7 @@ impl Fence {
         let guard = self.close_gate(sys).await?;
         let newest = self.newest(sys).await?;
         self.check(token, newest)?;
-        let opened = open_document(sys, &self.path).await?;
+        let opened = open_document_as(sys, &self.path, self.mutant).await?;
         self.check(token, opened.document.token)?;
         if token > newest {
             let seen = Seen { token, boot_id: sys.boot_id() };
@@ -84,18 +84,18 @@ impl Fence {
     /// Replaces the document, if no higher token has been let in. Check and write are one: nobody else writes in between.
     ///
     /// # Errors
-    /// As [`Fence::enter`], and those of [`replace`].
+    /// As [`Fence::enter`], and those of [`super::replace`].
     pub async fn write(&self, sys: &Sys, token: u64, document: &mut Document) -> Result<Passed, FileError> {
         let guard = self.close_gate(sys).await?;
         let newest = self.newest(sys).await?;
-        let found = open_document(sys, &self.path).await?.document;
+        let found = open_document_as(sys, &self.path, self.mutant).await?.document;
         if !is(self.mutant, Mutant::LeaseWithoutFencing) {
             self.check(token, newest.max(found.token))?;
         }
         document.token = token;
         document.sequence = found.sequence + 1;
         let sealed = seal(document).map_err(|source| FileError::Value { path: self.path.clone(), source })?;
-        replace(sys, &self.path, &sealed).await?;
+        replace_as(sys, &self.path, &sealed, self.mutant).await?;
         let passed = Passed::write(document.sequence);
         self.open_gate(guard).await?;
         Ok(passed)

@@ -6,6 +6,7 @@ mod error;
 mod fence;
 mod load;
 mod replace;
+mod staged;
 mod temporary;
 
 pub use document::{Applied, Document, Opened, open_document, revision_of};
@@ -14,9 +15,11 @@ pub use error::FileError;
 pub use fence::{Fence, Passed};
 pub use load::{Loaded, load, quarantine};
 pub use replace::{create_directory, replace};
+pub use staged::{Seal, StagedName, StagedNote};
 pub use temporary::{Temporary, sweep};
 
+pub(crate) use document::open_document_as;
 pub(crate) use envelope::unseal_front;
 pub(crate) use load::read_whole;
-pub(crate) use replace::{replace_volatile, write_durably};
-pub(crate) use temporary::remove;
+pub(crate) use replace::{replace_as, replace_volatile, write_durably};
+pub(crate) use temporary::{remove, sweep_as};

@@ -2,6 +2,7 @@
 
 use super::FileError;
 use super::temporary::{Temporary, remove};
+use crate::mutant::{Mutant, is};
 use seedstorm_sim::{Errno, Sys};
 
 /// Replaces a file's content, durably. When it returns success, no crash takes the new content back.
@@ -12,12 +13,30 @@ use seedstorm_sim::{Errno, Sys};
 /// # Errors
 /// [`FileError::NoEffect`], or [`FileError::NotDurable`] when only the last step failed.
 pub async fn replace(sys: &Sys, path: &str, bytes: &[u8]) -> Result<(), FileError> {
-    let temporary = Temporary::beside(sys, path).await?;
-    if let Err(error) = write_durably(&temporary, bytes).await {
+    replace_as(sys, path, bytes, None).await
+}
+
+/// As [`replace`], for code that may carry a planted bug.
+pub(crate) async fn replace_as(sys: &Sys, path: &str, bytes: &[u8], mutant: Option<Mutant>) -> Result<(), FileError> {
+    if is(mutant, Mutant::TruncateInPlace) {
+        let file = Temporary::over(sys, path.to_owned()).await?;
+        write_durably(&file, bytes).await?;
+        return file.close().await.map(drop);
+    }
+    let temporary = Temporary::beside_as(sys, path, mutant).await?;
+    let written = if is(mutant, Mutant::NoSyncBeforeRename) {
+        temporary.write(bytes).await
+    } else {
+        write_durably(&temporary, bytes).await
+    };
+    if let Err(error) = written {
         temporary.remove(sys).await;
         return Err(error);
     }
     publish(sys, temporary, path).await?;
+    if is(mutant, Mutant::NoDirectorySync) {
+        return Ok(());
+    }
     sys.sync_dir(parent(path)).await.map_err(|source| FileError::NotDurable { path: path.to_owned(), source })
 }
 

@@ -2,6 +2,7 @@
 
 use super::FileError;
 use crate::identity::ProcessIdentity;
+use crate::mutant::{Mutant, is};
 use seedstorm_sim::sys::{File, OpenFlags};
 use seedstorm_sim::{Draw, Errno, Sys};
 
@@ -24,6 +25,21 @@ impl Temporary {
         let unique = sys.entropy().bits();
         let path = format!("{path}{MARK}{}.{unique:016x}", ProcessIdentity::of(sys));
         Temporary::at(sys, path).await
+    }
+
+    /// As [`Temporary::beside`], for code that may carry a planted bug.
+    pub(crate) async fn beside_as(sys: &Sys, path: &str, mutant: Option<Mutant>) -> Result<Temporary, FileError> {
+        if !is(mutant, Mutant::FixedTemporaryName) {
+            return Temporary::beside(sys, path).await;
+        }
+        Temporary::over(sys, format!("{path}.tmp")).await
+    }
+
+    /// Opens a file of exactly this name, and empties it if it is there.
+    pub(super) async fn over(sys: &Sys, path: String) -> Result<Temporary, FileError> {
+        let opened = sys.open(&path, OpenFlags::WRITE.create().truncate()).await;
+        let file = opened.map_err(|error| FileError::no_effect("open", &path, error))?;
+        Ok(Temporary { path, file })
     }
 
     /// Creates a file of exactly this name.
@@ -95,12 +111,18 @@ fn owner_of(name: &str) -> Option<ProcessIdentity> {
 /// # Errors
 /// What readdir(3) says.
 pub async fn sweep(sys: &Sys, directory: &str) -> Result<usize, FileError> {
+    sweep_as(sys, directory, None).await
+}
+
+/// As [`sweep`], for code that may carry a planted bug.
+pub(crate) async fn sweep_as(sys: &Sys, directory: &str, mutant: Option<Mutant>) -> Result<usize, FileError> {
     let names = sys.read_dir(directory).await.map_err(|error| FileError::no_effect("readdir", directory, error))?;
     let mut removed = 0;
     for name in names {
         let Some(owner) = owner_of(&name) else { continue };
         // A name is used once, so what is judged here is what is removed; another sweeper may have been faster.
-        if !owner.is_alive(sys, None).await && sys.unlink(&format!("{directory}/{name}")).await.is_ok() {
+        let is_dead = !owner.is_alive(sys, None).await || is(mutant, Mutant::SweeperReapsLive);
+        if is_dead && sys.unlink(&format!("{directory}/{name}")).await.is_ok() {
             removed += 1;
         }
     }

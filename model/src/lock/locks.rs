@@ -93,6 +93,18 @@ impl Locks {
         Ok(Held { lock, grant })
     }
 
+    /// Takes away what dead lives of this process's name still hold. Gives whether nothing is left of them.
+    ///
+    /// # Errors
+    /// [`LockError::System`].
+    pub async fn release_dead(&self, sys: &Sys) -> Result<bool, LockError> {
+        let released = self.way.release_dead(sys).await?;
+        if released.is_some_and(|count| count > 0) {
+            sys.claim(&Happened { what: "lock_reclaimed".into() }).await;
+        }
+        Ok(released.is_some())
+    }
+
     /// Gives a lock back.
     ///
     /// # Errors

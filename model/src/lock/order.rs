@@ -39,6 +39,17 @@ impl LockName {
     }
 }
 
+impl LockName {
+    /// The lock of that name; `None` if there is none.
+    pub fn parse(name: &str) -> Option<LockName> {
+        match name {
+            "migration" => Some(LockName::migration()),
+            "compaction" => Some(LockName::compaction()),
+            name => name.strip_prefix("document.").map(LockName::document),
+        }
+    }
+}
+
 /// As it stands in file names and claims.
 impl fmt::Display for LockName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,5 +119,9 @@ mod tests {
     fn ranks_come_in_the_stated_order() {
         let names = [LockName::migration(), LockName::compaction(), LockName::document("a"), LockName::document("b")];
         assert!(names.is_sorted());
+        for name in names {
+            assert_eq!(LockName::parse(&name.to_string()), Some(name));
+        }
+        assert_eq!(LockName::parse("something"), None);
     }
 }

@@ -97,7 +97,7 @@ impl OwnerFile {
             step: "encode",
             source: Errno::Invalid,
         })?;
-        if is(self.mutant, Mutant::EmptyOwnerFileIsStale) {
+        if is(self.mutant, Mutant::EmptyOwnerFileIsStale) || is(self.mutant, Mutant::OwnerRecordInSecondCall) {
             return match Temporary::at(sys, path).await {
                 Ok(file) => write_durably(&file, &record)
                     .await
@@ -107,7 +107,8 @@ impl OwnerFile {
                 Err(error) => Err(LockError::of_file(lock, &error)),
             };
         }
-        let temporary = Temporary::beside(sys, &path).await.map_err(|error| LockError::of_file(lock, &error))?;
+        let temporary =
+            Temporary::beside_as(sys, &path, self.mutant).await.map_err(|error| LockError::of_file(lock, &error))?;
         if let Err(error) = write_durably(&temporary, &record).await {
             temporary.remove(sys).await;
             return Err(LockError::of_file(lock, &error));
@@ -137,7 +138,8 @@ impl OwnerFile {
             Err(source) => return Err(refused("flock")(source)),
         }
         let now = read_whole(sys, &self.path(lock)).await.map_err(|error| LockError::of_file(lock, &error))?;
-        let is_same = now.as_deref() == Some(judged);
+        let is_same =
+            now.as_deref() == Some(judged) || is(self.mutant, Mutant::ReclaimWithoutIdentityCheck) && now.is_some();
         if is_same {
             sys.unlink(&self.path(lock)).await.map_err(refused("unlink"))?;
         }
@@ -178,6 +180,22 @@ impl Way for OwnerFile {
             if let Some(temporary) = grant.left_over.take() {
                 remove(sys, &temporary).await;
             }
+        })
+    }
+
+    fn release_dead<'a>(&'a self, sys: &'a Sys) -> Attempting<'a, Option<usize>> {
+        Box::pin(async move {
+            let name = sys.name();
+            let mut released = Some(0);
+            let records = sys.read_dir(&self.directory).await.unwrap_or_default();
+            for lock in records.iter().filter_map(|record| LockName::parse(record.strip_suffix(".owner")?)) {
+                let Found::Stale(judged) = self.look(sys, &lock).await? else { continue };
+                if unseal::<OwnerRecord>(&judged).is_ok_and(|record| record.name == name) {
+                    let is_gone = self.reclaim(sys, &lock, &judged).await?;
+                    released = released.filter(|_| is_gone).map(|count| count + 1);
+                }
+            }
+            Ok(released)
         })
     }
 

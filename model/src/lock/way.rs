@@ -26,6 +26,12 @@ pub trait Way {
         grant: &'a mut Grant,
     ) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
 
+    /// Takes away what dead lives of this process's name still hold. Gives how many locks that were, `None` if some had to stay for now.
+    /// Nothing to do where a lock goes with its holder's life, or is free as soon as its holder is dead.
+    fn release_dead<'a>(&'a self, _sys: &'a Sys) -> Attempting<'a, Option<usize>> {
+        Box::pin(std::future::ready(Ok(Some(0))))
+    }
+
     /// Gives the lock back.
     fn release<'a>(&'a self, sys: &'a Sys, lock: &'a LockName, grant: Grant) -> Attempting<'a, ()>;
 }

@@ -47,7 +47,7 @@ pub(crate) enum Registered {
 impl Store {
     /// Registers a life of an agent, and takes over what its last life had claimed. `None`: the store can't be reached now.
     pub(crate) async fn register(&mut self, sys: &Sys, name: &str) -> Result<Option<Registered>, StoreError> {
-        let (name, ours) = (name.to_owned(), ProcessIdentity::of(sys));
+        let (name, ours, keeps_days) = (name.to_owned(), ProcessIdentity::of(sys), self.config.keeps_days);
         let registered = self.change(sys, "register", move |os, connection| {
             let last = last_life(connection, &name)?;
             if let Some(last) = last.filter(|last| *last != ours) {
@@ -63,6 +63,9 @@ impl Store {
                    incarnation = incarnation + ((pid, started_ns, boot_id) IS NOT (excluded.pid, excluded.started_ns, excluded.boot_id))",
             )?;
             upsert.execute(params![name, ours.pid, ours.started_ns as i64, ours.boot_id as i64, os.wall_ns() as i64])?;
+            if keeps_days {
+                connection.prepare_cached("DELETE FROM sleeps WHERE agent = ?1")?.execute([&name])?;
+            }
             held_by(connection, &name).map(Registered::Ours)
         });
         Ok(registered.await?.ok())
@@ -129,7 +132,7 @@ fn held_by(connection: &Connection, name: &str) -> rusqlite::Result<BTreeMap<Str
     held.collect()
 }
 
-fn agents(connection: &Connection) -> rusqlite::Result<Vec<AgentStatus>> {
+pub(super) fn agents(connection: &Connection) -> rusqlite::Result<Vec<AgentStatus>> {
     let mut select =
         connection.prepare("SELECT name, status, pid, started_ns, boot_id, incarnation FROM agents ORDER BY name")?;
     let agents = select.query_map([], |row| {

@@ -5,6 +5,7 @@ use super::transaction::run_cached;
 use crate::claims::{BusyRetried, OperationKey, OutcomeUnknown};
 use crate::config::Config;
 use crate::lock::{Backoff, BackoffPolicy};
+use crate::mutant::{Mutant, is};
 use rusqlite::{Connection, OpenFlags};
 use seedstorm_sim::sys::claim::Happened;
 use seedstorm_sim::{Os, Sys};
@@ -73,12 +74,13 @@ impl Store {
                     Err(trouble) => return (None, Err(trouble)),
                 };
                 let result = work(os, &connection);
-                if !connection.is_autocommit() {
+                let stays_open = is(config.mutant, Mutant::TransactionLeftOpen);
+                if !connection.is_autocommit() && !stays_open {
                     // On every path: an open transaction would lock everybody out.
                     let _ = run_cached(&connection, "ROLLBACK");
                 }
                 let is_spoilt = matches!(&result, Err(trouble) if trouble.spoils_connection());
-                let keep = !is_spoilt && connection.is_autocommit();
+                let keep = !is_spoilt && (connection.is_autocommit() || stays_open);
                 (keep.then_some(connection), result)
             })
             .await;
@@ -105,9 +107,10 @@ fn open(config: &Config) -> Result<Connection, Trouble> {
     let connection = Connection::open_with_flags(config.database(), flags).map_err(trouble("open"))?;
     connection.busy_timeout(Duration::from_nanos(config.busy_timeout_ns)).map_err(trouble("busy_timeout"))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    let synchronous = if is(config.mutant, Mutant::SynchronousNormal) { "NORMAL" } else { "FULL" };
     // The page size only counts while the database is empty, and must come before WAL.
     let settings = format!(
-        "PRAGMA page_size = {}; PRAGMA cache_size = {}; PRAGMA wal_autocheckpoint = {}; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON",
+        "PRAGMA page_size = {}; PRAGMA cache_size = {}; PRAGMA wal_autocheckpoint = {}; PRAGMA synchronous = {synchronous}; PRAGMA foreign_keys = ON",
         config.page_bytes, config.cache_pages, config.autocheckpoint_pages
     );
     connection.execute_batch(&settings).map_err(trouble("PRAGMA"))?;

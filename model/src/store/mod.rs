@@ -1,4 +1,4 @@
-//! What the swarm shares in SQLite: agents, session state (the board), tasks with their checklists, notes. Documents are files, see `file`.
+//! What the swarm shares in SQLite: agents, session state (the board), tasks with their checklists, notes, and the days of agents that keep them. Documents are files, see `file`.
 //!
 //! The acknowledgement contract: WAL with synchronous=FULL. Whatever was acknowledged survives the death of its process and of the machine.
 
@@ -6,6 +6,7 @@ mod agents;
 mod board;
 mod checkpoint;
 mod connection;
+mod days;
 mod error;
 mod notes;
 mod provision;
@@ -16,6 +17,7 @@ mod transaction;
 pub(crate) use agents::Registered;
 pub use agents::{AgentStatus, SwarmStatus};
 pub use connection::Store;
+pub use days::Found;
 pub use error::StoreError;
 pub use tasks::HeldTask;
 pub use transaction::Outcome;

@@ -10,16 +10,15 @@ use std::rc::Rc;
 impl Store {
     /// Whether the tables are there; `None`: the store can't be reached now. A database that isn't there is made, empty.
     pub(crate) async fn has_schema(&mut self, sys: &Sys) -> Result<Option<bool>, StoreError> {
-        let current = self.run(sys, None, Rc::new(|_, connection| schema::is_current(connection)));
+        let config = self.config.clone();
+        let current = self.run(sys, None, Rc::new(move |_, connection| schema::is_current(connection, &config)));
         Ok(current.await?.ok())
     }
 
     /// Makes the tables, unless they are there. Call it under the lock of migration. Gives whether they are there now.
     pub(crate) async fn create_schema(&mut self, sys: &Sys) -> Result<bool, StoreError> {
-        let created = self.change(sys, "create the tables", |_, connection| {
-            let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-            if version == schema::VERSION { Ok(()) } else { schema::create(connection) }
-        });
+        let config = self.config.clone();
+        let created = self.change(sys, "create the tables", move |_, connection| schema::create(connection, &config));
         Ok(created.await?.is_ok())
     }
 

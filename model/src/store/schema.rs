@@ -1,10 +1,16 @@
 //! The tables, and their making.
 
 use super::error::Trouble;
+use crate::config::Config;
 use rusqlite::Connection;
 
-/// The version of the schema (PRAGMA user_version); 0 is an empty database.
-pub(super) const VERSION: i64 = 1;
+/// The version of the schema (PRAGMA user_version) that a configuration needs; 0 is an empty database.
+pub(super) fn version(config: &Config) -> i64 {
+    if config.keeps_days { WITH_DAYS } else { WITHOUT_DAYS }
+}
+
+const WITHOUT_DAYS: i64 = 1;
+const WITH_DAYS: i64 = 2;
 
 /// Identities and random tokens are 64-bit numbers without a sign; SQLite's integers have one. They are stored bit for bit.
 const TABLES: &str = "
@@ -67,14 +73,47 @@ CREATE TABLE applied (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Whether the tables are there.
-pub(super) fn is_current(connection: &Connection) -> Result<bool, Trouble> {
-    let version: rusqlite::Result<i64> = connection.query_row("PRAGMA user_version", [], |row| row.get(0));
-    version.map(|version| version == VERSION).map_err(|error| Trouble::of("PRAGMA user_version", error, None))
+/// What comes with version 2.
+const DAYS: &str = "
+-- What agents noted down when they introspected or went to sleep.
+CREATE TABLE memories (
+  agent TEXT NOT NULL REFERENCES agents (name),
+  number INTEGER NOT NULL,
+  note TEXT NOT NULL,
+  text TEXT NOT NULL,
+  committed_ns INTEGER NOT NULL,
+  PRIMARY KEY (agent, number, note)
+) STRICT, WITHOUT ROWID;
+
+-- Who is asleep, and the operation that closed its day. Waking removes the row.
+CREATE TABLE sleeps (
+  agent TEXT PRIMARY KEY REFERENCES agents (name),
+  number INTEGER NOT NULL,
+  slept_ns INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
+fn found(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Makes the tables, inside a transaction.
-pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(TABLES)?;
-    connection.pragma_update(None, "user_version", VERSION)
+/// Whether the tables are there.
+pub(super) fn is_current(connection: &Connection, config: &Config) -> Result<bool, Trouble> {
+    let found = found(connection).map_err(|error| Trouble::of("PRAGMA user_version", error, None))?;
+    Ok(found >= version(config))
+}
+
+/// Makes the tables that are missing, inside a transaction.
+pub(super) fn create(connection: &Connection, config: &Config) -> rusqlite::Result<()> {
+    let (found, needed) = (found(connection)?, version(config));
+    if found >= needed {
+        return Ok(());
+    }
+    if found < WITHOUT_DAYS {
+        connection.execute_batch(TABLES)?;
+    }
+    if needed == WITH_DAYS {
+        connection.execute_batch(DAYS)?;
+    }
+    connection.pragma_update(None, "user_version", needed)
 }

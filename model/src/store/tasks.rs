@@ -8,10 +8,12 @@ use crate::identity::ProcessIdentity;
 use crate::mutant::{Mutant, is};
 use rusqlite::{Connection, OptionalExtension, params};
 use seedstorm_sim::{Draw, Sys};
+use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 
 /// A claim that an agent holds, as far as it knows. The store has the last word, at each use of the token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HeldTask {
     /// The claim's generation.
     pub generation: u64,

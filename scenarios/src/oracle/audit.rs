@@ -4,7 +4,10 @@ use super::paths::DATABASE;
 use rusqlite::{Connection, OpenFlags};
 use seedstorm_sim::sqlite::inspect;
 use seedstorm_sim::sys::disk::Disk;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The version of the schema from which on agents keep days.
+const WITH_DAYS: i64 = 2;
 
 /// The content of the database, as far as oracles compare it.
 #[derive(Debug, Default)]
@@ -19,6 +22,12 @@ pub struct Audit {
     pub tasks: BTreeMap<String, (u64, bool)>,
     /// By task and item: the generation under which it was ticked.
     pub items: BTreeMap<(String, u64), Option<u64>>,
+    /// By agent, operation and name: the text of each note that an introspection or a sleep has put there.
+    pub memories: BTreeMap<(String, u64, String), String>,
+    /// By agent: the operation that closed its day, if it is asleep.
+    pub asleep: BTreeMap<String, u64>,
+    /// Introspections and sleeps that have taken effect.
+    pub days: BTreeSet<(String, u64)>,
 }
 
 impl Audit {
@@ -52,7 +61,8 @@ impl Audit {
             ));
             Ok(())
         })?;
-        if connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))? == 0 {
+        let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if version == 0 {
             return Ok(audit);
         }
         each(&connection, "SELECT agent, number, text FROM notes", |row| {
@@ -73,7 +83,27 @@ impl Audit {
             audit.items.insert((row.get(0)?, row.get::<_, i64>(1)? as u64), generation);
             Ok(())
         })?;
+        if version >= WITH_DAYS {
+            audit.read_days(&connection)?;
+        }
         Ok(audit)
+    }
+
+    fn read_days(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        each(connection, "SELECT agent, number, note, text FROM memories", |row| {
+            let key = (row.get(0)?, row.get::<_, i64>(1)? as u64, row.get(2)?);
+            self.memories.insert(key, row.get(3)?);
+            Ok(())
+        })?;
+        each(connection, "SELECT agent, number FROM sleeps", |row| {
+            self.asleep.insert(row.get(0)?, row.get::<_, i64>(1)? as u64);
+            Ok(())
+        })?;
+        let days = "SELECT agent, number FROM applied WHERE effect = '\"Slept\"' OR effect LIKE '{\"Introspected\"%'";
+        each(connection, days, |row| {
+            self.days.insert((row.get(0)?, row.get::<_, i64>(1)? as u64));
+            Ok(())
+        })
     }
 }
 

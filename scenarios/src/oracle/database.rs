@@ -106,6 +106,8 @@ fn object(effect: &Effect) -> &'static str {
         Effect::ItemChecked { .. } => "item",
         Effect::NoteAppended { .. } => "note",
         Effect::AgentNoted { .. } => "agent-row",
+        Effect::Introspected { .. } => "introspection",
+        Effect::Slept => "sleep",
     }
 }
 
@@ -131,6 +133,14 @@ fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String>
             (found != Some(*generation))
                 .then(|| format!("item {item} of task `{task}` isn't ticked under generation {generation}"))
         }
+        Effect::Introspected { .. } | Effect::Slept if !audit.days.contains(&(key.agent.clone(), key.number)) => {
+            Some("the store doesn't know of it".into())
+        }
+        Effect::Introspected { notes } => {
+            let has = |note: &u32| audit.memories.contains_key(&(key.agent.clone(), key.number, note.to_string()));
+            (0..*notes).find(|note| !has(note)).map(|note| format!("its note {note} isn't in the store"))
+        }
+        Effect::Slept => None,
         Effect::NoteAppended { text } => match audit.notes.get(&(key.agent.clone(), key.number)).map(Vec::as_slice) {
             None | Some([]) => Some("its note isn't there".into()),
             Some([found, ..]) if found != text => Some("its note has another text".into()),

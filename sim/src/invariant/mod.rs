@@ -1,5 +1,6 @@
 //! What must hold: the trait, the driver that asks after each step, violations. The model's own invariants are in `scenarios`.
 
+mod crash_points;
 mod driver;
 mod lease_fencing;
 mod lock_exclusion;
@@ -9,6 +10,8 @@ mod lock_wait;
 mod violation;
 mod waits_for;
 
+pub(crate) use crash_points::Readings;
+pub use crash_points::{CrashPoints, Recovered, Survivor};
 pub(crate) use driver::Driver;
 pub use lease_fencing::LeaseFencing;
 pub use lock_exclusion::LockExclusion;
@@ -47,6 +50,22 @@ pub trait Invariant {
     /// What is violated.
     fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let _ = view;
+        Ok(())
+    }
+
+    /// The kinds of claim after which it demands more of what a crash leaves: the acknowledgements. Each is a crash point, beside the moments just before
+    /// the durable image changes. An empty list: it judges survivors, and demands the same of all. `None`: it judges none.
+    fn acknowledgements(&self) -> Option<&'static [&'static str]> {
+        None
+    }
+
+    /// Judges what would be left if the machine had lost power at this moment and had recovered. What has been acknowledged so far must be there; what was
+    /// begun may be there whole, or not at all. Asked only of those that name their [`Invariant::acknowledgements`].
+    ///
+    /// # Errors
+    /// What is violated. The exploration adds when the crash was and what it kept.
+    fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
+        let _ = survivor;
         Ok(())
     }
 }

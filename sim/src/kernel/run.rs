@@ -7,7 +7,7 @@ use super::latency::{Latencies, PROFILES, Profile};
 use super::process::{Life, Process, Program, StreamKeys};
 use super::view::View;
 use super::world::{FIRST_PID, World};
-use crate::invariant::{Driver, Violation};
+use crate::invariant::{CrashPoints, Driver, Violation};
 use crate::metrics::Observations;
 use crate::plan::{Plan, Scenario, StrategyPlan};
 use crate::schedule::{Decisions, Drift, Replay, strategy};
@@ -34,6 +34,8 @@ pub struct Settings {
     pub replay: Option<Decisions>,
     /// Is told every event.
     pub listener: Option<Listener>,
+    /// How many crash points are explored.
+    pub crash_points: CrashPoints,
 }
 
 /// What a run came to.

@@ -156,6 +156,13 @@ pub trait Scenario {
     /// Creates the processes and invariants of a plan.
     fn populate(&self, plan: &Plan, world: &mut crate::kernel::World);
 
+    /// Creates the processes that come up after a crash at an arbitrary moment: what an agent's next wake does, with no operation. They run on what the crash
+    /// left, each to its end, in time order and without faults; then invariants judge the disk ([`crate::invariant::Invariant::survived`]). What
+    /// invariants it adds is ignored.
+    fn recover(&self, plan: &Plan, world: &mut crate::kernel::World) {
+        let _ = (plan, world);
+    }
+
     /// What must happen at least once in a sweep.
     fn coverage(&self) -> &'static [&'static str];
 

@@ -1,0 +1,109 @@
+//! guillotine: agents that work, introspect and sleep die at the worst moments: by SIGKILL anywhere, by power loss, and again while they recover. How it
+//! is drawn is in `workload`, what an agent does with its plan in `swarm`, what must hold in `oracle`.
+
+use crate::faults::Menu;
+use crate::workload::Workload;
+use crate::{oracle, swarm};
+use seedstorm_sim::invariant::{LOCKS, watch_locks};
+use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
+use seedstorm_sim::{Scenario, Seed, World};
+
+/// Eight agents do what they do in the storm, keep days besides, and are killed at it.
+pub struct Guillotine;
+
+const WORKLOAD: Workload = Workload {
+    scenario: "guillotine",
+    workers: 8,
+    kinds: &[
+        ("board-write", 20),
+        ("board-read", 4),
+        ("task-claim", 16),
+        ("task-check", 8),
+        ("task-leave", 4),
+        ("note", 12),
+        ("document", 26),
+        ("checkpoint", 3),
+        ("introspect", 16),
+        ("sleep", 8),
+        ("status", 5),
+    ],
+    calm_halves: [
+        &["board-write", "task-claim", "task-check", "task-leave", "introspect", "status"],
+        &["note", "document", "board-read", "checkpoint", "task-claim", "sleep", "status"],
+    ],
+    // (kind, chance that a seed has it in percent, how many at most).
+    faults: Menu(&[
+        (FaultKind::Kill, 85, 10),
+        (FaultKind::Terminate, 40, 3),
+        (FaultKind::PidReuse, 35, 4),
+        (FaultKind::MachineCrash, 35, 2),
+        (FaultKind::TornWrite, 15, 1),
+        (FaultKind::Pause, 20, 2),
+        (FaultKind::Delay, 20, 4),
+        (FaultKind::ClockJump, 10, 2),
+        (FaultKind::IoError, 20, 3),
+        (FaultKind::NoSpace, 25, 3),
+        (FaultKind::ShortWrite, 20, 3),
+        (FaultKind::FailedSync, 15, 2),
+        (FaultKind::LyingSync, 12, 4),
+    ]),
+    fixed: &[(swarm::DAYS, 1)],
+};
+
+impl Scenario for Guillotine {
+    fn name(&self) -> &'static str {
+        "guillotine"
+    }
+
+    fn about(&self) -> &'static str {
+        "agents that keep days are killed at the worst moments, the machine loses power, and they recover"
+    }
+
+    fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
+        WORKLOAD.plan(seed, options)
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
+        WORKLOAD.check(plan)
+    }
+
+    fn populate(&self, plan: &Plan, world: &mut World) {
+        swarm::populate(plan, world);
+        watch_locks(world);
+        oracle::watch_swarm(world);
+    }
+
+    fn coverage(&self) -> &'static [&'static str] {
+        &[
+            "kill_inside_write",
+            "kill_between_temp_and_rename",
+            "kill_inside_transaction",
+            "kill_between_effect_and_claim",
+            "kill_while_holding_lock",
+            "kill_during_recovery",
+            "stale_lock_reclaimed",
+            "pid_reused",
+            "temp_reaped",
+            "temp_of_live_peer_kept",
+            "power_loss_lost_unsynced",
+            "power_loss_tore_write",
+            "fsync_failed",
+            "disk_full_handled",
+            "corrupt_quarantined",
+            "wal_recovered",
+        ]
+    }
+
+    fn invariants(&self) -> &'static [(&'static str, &'static str)] {
+        const ALL: [(&str, &str); LOCKS.len() + oracle::SWARM.len()] = {
+            let mut all = [("", ""); LOCKS.len() + oracle::SWARM.len()];
+            let mut index = 0;
+            while index < all.len() {
+                all[index] = if index < LOCKS.len() { LOCKS[index] } else { oracle::SWARM[index - LOCKS.len()] };
+                index += 1;
+            }
+            all
+        };
+        &ALL
+    }
+}
