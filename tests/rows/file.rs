@@ -6,8 +6,9 @@ use crate::script::{
 use seedstorm_model::agent::{Done, Work, WorkKind, prepare, wake};
 use seedstorm_model::config::Config;
 use seedstorm_model::file::{Damage, Document, Loaded, load, open_document, replace, seal};
+use seedstorm_model::mutant::Mutant;
 use seedstorm_sim::kernel::RestartPolicy;
-use seedstorm_sim::plan::{FaultKind, Trigger};
+use seedstorm_sim::plan::{FaultKind, Position, Trigger};
 use seedstorm_sim::sys::OpenFlags;
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::trace::CallKind;
@@ -41,6 +42,13 @@ async fn write_in_place(sys: &Sys, path: &str, bytes: &[u8]) {
 /// Adds the directories, and a whole old value.
 fn with_old_value(world: &mut World) {
     directories_and(world, |sys| async move { replace(&sys, DATA, &value("old ")).await.expect("a working disk") });
+}
+
+/// Adds all that an agent needs to wake.
+fn prepared(world: &mut World) {
+    directories_and(world, |sys| async move {
+        prepare(&sys, &Config::default(), &[], &[], 0).await.expect("nothing goes wrong yet");
+    });
 }
 
 fn directories_and<F>(world: &mut World, more: impl Fn(Sys) -> F + 'static)
@@ -251,6 +259,24 @@ fn f4_each_writer_has_a_temporary_file_of_its_own() {
     assert_eq!(race(false), ["a: ok, finds a", "b: ok, finds b"]);
 }
 
+/// The same row, without a rename: a write in place that a power loss leaves half done is no value, even where both values have one length.
+#[test]
+fn f2_a_mixture_of_two_values_is_damage() {
+    let find = async |sys: &Sys| match load::<String>(sys, DATA).await.expect("a working disk") {
+        Loaded::Damaged(damage) => format!("{damage:?}"),
+        Loaded::Whole(text) => format!("{} {}", text.matches("old ").count(), text.matches("new ").count()),
+        Loaded::Absent => "absent".into(),
+    };
+    let in_place = |sys: Sys| async move {
+        let file = sys.open(DATA, OpenFlags::WRITE).await.expect("it is there");
+        file.write_all(&value("new ")).await.expect("room");
+        file.close().await.expect("it is open");
+    };
+    let found: Vec<String> = (0..60).map(|seed| power_loss(seed, Persistence::Posix, true, in_place, find)).collect();
+    assert!(found.iter().all(|found| ["3000 0", "0 3000", "Checksum"].contains(&found.as_str())), "{found:?}");
+    assert!(found.iter().filter(|found| *found == "Checksum").count() > 4, "{found:?}");
+}
+
 const HALF: &[u8] = b"seedstorm/1 0000000900 0123456789abcdef\n{\"revision\":41,\"seq";
 
 /// Adds a writer that is killed in the middle of a rewrite in place: half a document stays.
@@ -298,13 +324,7 @@ fn f6_a_damaged_document_is_kept_before_a_new_one_is_saved() {
     );
     let ran = play(&killed(), |world, diary| {
         let config = Config::default();
-        directories_and(world, {
-            let config = config.clone();
-            move |sys| {
-                let config = config.clone();
-                async move { prepare(&sys, &config, &[], &[], 0).await.expect("nothing goes wrong yet") }
-            }
-        });
+        prepared(world);
         killed_writer(world, diary);
         let noted = diary.clone();
         world.process_with("b", 0, RestartPolicy::Never, move |sys| {
@@ -333,4 +353,44 @@ fn f6_a_damaged_document_is_kept_before_a_new_one_is_saved() {
         [true, false, true, false],
         "{renames:?}"
     );
+}
+
+/// Kill A before its rename; B's temporary file is in use; C sweeps: A's goes, B's stays.
+#[test]
+fn f7_a_sweeper_takes_only_what_the_dead_left() {
+    let run = |kind, mutant| {
+        let config = Config { mutant, ..Config::default() };
+        let nth = Trigger::While { position: Position::BetweenTempAndRename, nth: 3 };
+        let killed = with([fault(kind, Some("a-0"), nth, 60 * SECOND)], 1);
+        let legs = [to_the_end("a-0"), until("b-0", CallKind::Sync, 1), to_the_end("c-0"), to_the_end("b-0")];
+        follow(&killed, &legs, move |world, diary| {
+            prepared(world);
+            for role in ["a", "b"] {
+                once(world, diary, role, move |sys, diary| async move {
+                    let replaced = replace(&sys, DATA, &value(role)).await;
+                    diary.note(format!("{role} replaced: {}", replaced.is_ok()));
+                });
+            }
+            let config = config.clone();
+            once(world, diary, "c", move |sys, diary| {
+                let config = config.clone();
+                async move {
+                    let temporaries = async || {
+                        let names = sys.read_dir("/swarm/documents").await.expect("it is there");
+                        names.iter().filter(|name| name.starts_with("plan.tmp.")).count()
+                    };
+                    diary.note(format!("{} temporary files", temporaries().await));
+                    wake(&sys, &config).await.expect("nothing is in the way");
+                    diary.note(format!("{} after the sweep", temporaries().await));
+                }
+            });
+        })
+    };
+    for kind in [FaultKind::Kill, FaultKind::PidReuse] {
+        let ran = run(kind, None).passed();
+        assert_eq!(ran.fired(kind), 1);
+        assert_eq!(ran.notes, ["2 temporary files", "1 after the sweep", "b replaced: true"]);
+        let mutant = run(kind, Some(Mutant::SweeperReapsLive)).passed();
+        assert_eq!(mutant.notes, ["2 temporary files", "0 after the sweep", "b replaced: false"], "B's is gone");
+    }
 }

@@ -5,3 +5,4 @@ mod file;
 mod lock;
 mod lock_waits;
 mod script;
+mod sqlite;

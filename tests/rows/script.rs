@@ -1,6 +1,7 @@
 //! What the tests of the fault catalogue share: a world made of a closure, a diary, and schedules told in legs, followed by the `replay` strategy.
 //! No test lives here.
 
+use seedstorm_model::claims::{Checkpointed, Committed, SnapshotRead};
 use seedstorm_model::config::Config;
 use seedstorm_model::file::create_directory;
 use seedstorm_model::lock::Locks;
@@ -193,8 +194,11 @@ pub(crate) fn play(plan: &Plan, populate: impl Fn(&mut World, &Diary) + Sync) ->
 fn play_along(plan: &Plan, replay: Option<Decisions>, populate: &(impl Fn(&mut World, &Diary) + Sync)) -> Ran {
     let diary = Diary::default();
     let steps = Arc::new(Mutex::new(Vec::new()));
-    let kept = steps.clone();
+    let (kept, reports) = (steps.clone(), diary.clone());
     let listener = move |event: &Event<'_>, view: &View<'_>| {
+        if let Some(words) = report(event, view) {
+            reports.note(words);
+        }
         let nothing: (_, &[u8]) = ([0; 2], &[]);
         let (kind, (arguments, data)) = match event.body {
             Body::Call { kind: CallKind::Rename, arguments, data, .. } => (Some(CallKind::Rename), (arguments, data)),
@@ -216,6 +220,24 @@ fn play_along(plan: &Plan, replay: Option<Decisions>, populate: &(impl Fn(&mut W
     let outcome = run(&Row(|world: &mut World| populate(world, &diary)), plan, settings).expect("the plan can be run");
     let steps = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
     Ran { outcome, notes: diary.notes(), steps }
+}
+
+/// What goes into the diary of what the model claims.
+fn report(event: &Event<'_>, view: &View<'_>) -> Option<String> {
+    let name = view.process(event.process?).name;
+    if let Some(Checkpointed { was_busy, wal_frames, moved_frames, .. }) = event.claim() {
+        return Some(format!("checkpoint: {} {wal_frames} {moved_frames}", if was_busy { "busy" } else { "done" }));
+    }
+    if let Some(SnapshotRead { reads, .. }) = event.claim() {
+        let version = reads.first()?.version;
+        let is_one = reads.iter().all(|read| read.version == version);
+        return Some(if is_one {
+            format!("{name} read version {version} throughout")
+        } else {
+            format!("{name} read {reads:?}")
+        });
+    }
+    event.claim::<Committed>().filter(|committed| committed.was_found).map(|_| format!("{name} found its own effect"))
 }
 
 /// A part of a schedule: one process goes, alone, until something that it does. While it sleeps or waits, whoever is due goes.

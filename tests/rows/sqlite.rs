@@ -1,8 +1,6 @@
 //! Rows of the fault catalogue, family SQLite: snapshots, checkpoints, what a commit promises, and transactions that are left open.
 
-use crate::script::{
-    Diary, MS, Ran, SECOND, directories, fault, follow, once, plan, play, steps, to_the_end, until, with,
-};
+use crate::script::{Diary, MS, Ran, SECOND, fault, follow, once, plan, play, steps, to_the_end, until, with};
 use rusqlite::{Connection, ffi};
 use seedstorm_model::agent::{Agent, Done, Work, WorkKind, prepare, wake};
 use seedstorm_model::config::{CheckpointMode, Config};
@@ -41,7 +39,8 @@ fn prepared(world: &mut World) {
         prepare(&sys, &config(), &keys(), &["task".to_owned()], 2).await.expect("nothing goes wrong yet");
         let made = sys.blocking(|_| {
             let connection = open_by_hand("FULL")?;
-            connection.execute_batch("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER UNIQUE); INSERT INTO t VALUES (1, 0)")
+            connection
+                .execute_batch("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER UNIQUE); INSERT INTO t VALUES (1, 0)")
         });
         made.await.expect("nothing goes wrong yet");
         Exit::success()
@@ -133,7 +132,10 @@ fn s1_a_writer_begins_as_one() {
             let since_ns = os.monotonic_ns();
             let error = connection.execute("UPDATE t SET n = ?1", [read + 1]).expect_err("a stale snapshot");
             let code = error.sqlite_error().expect("SQLite's own").extended_code;
-            diary.note(format!("a failed: {}", if code == ffi::SQLITE_BUSY_SNAPSHOT { "BUSY_SNAPSHOT" } else { "else" }));
+            diary.note(format!(
+                "a failed: {}",
+                if code == ffi::SQLITE_BUSY_SNAPSHOT { "BUSY_SNAPSHOT" } else { "else" }
+            ));
             assert!(os.monotonic_ns() - since_ns < 100 * MS, "the busy timeout of 5 s was not consulted");
             Ok(())
         });
@@ -171,7 +173,8 @@ fn s1_a_writer_begins_as_one() {
     }
     assert_eq!(orders.len(), 2, "B came before A's transaction, and after it");
     let mutant = Config { mutant: Some(Mutant::DeferredTransaction), ..config() };
-    let unhandled = races(&mutant).into_iter().filter(|ran| ran.notes.iter().any(|note| note.contains("database is locked")));
+    let unhandled =
+        races(&mutant).into_iter().filter(|ran| ran.notes.iter().any(|note| note.contains("database is locked")));
     assert!(unhandled.count() > 0, "nobody expects it");
 }
 
@@ -218,7 +221,7 @@ fn s2_a_reader_s_age_is_bounded_and_checkpoints_tell_how_far_they_came() {
         prepared(world);
         once(world, diary, "a", |sys, _| async move {
             let read = sys.blocking(|os| {
-                let connection = Connection::open(config().database())?;
+                let connection = Connection::open(Config::default().database())?;
                 connection.execute_batch("BEGIN")?;
                 number(&connection, "SELECT count(*) FROM session_state")?;
                 os.sleep(60 * SECOND).expect("nobody wakes it");
@@ -270,7 +273,10 @@ fn s2_a_stopped_reader_gives_its_snapshot_up() {
     .passed();
     assert_eq!(ran.fired(FaultKind::Pause), 1);
     let notes: Vec<&str> = ran.notes.iter().map(String::as_str).collect();
-    assert!(notes.contains(&"a-0 read version 1 throughout") && !notes.contains(&"a-0 read version 0 throughout"), "{notes:?}");
+    assert!(
+        notes.contains(&"a-0 read version 1 throughout") && !notes.contains(&"a-0 read version 0 throughout"),
+        "{notes:?}"
+    );
 }
 
 /// The checkpoint sequence number of the model's WAL (sqlite.org/fileformat2.html#walformat): one more at each reset.
@@ -301,7 +307,10 @@ fn s3_a_checkpoint_beside_a_reset_of_the_wal_loses_nothing() {
     let ran = follow(&plan(1), &legs, |world, diary| {
         prepared(world);
         agent(world, diary, "a", &config(), |sys, _, mut agent| async move {
-            assert_eq!(ask(&sys, &mut agent, 1, WorkKind::BoardRead { keys: keys()[..1].to_vec() }).await, Done::Acknowledged);
+            assert_eq!(
+                ask(&sys, &mut agent, 1, WorkKind::BoardRead { keys: keys()[..1].to_vec() }).await,
+                Done::Acknowledged
+            );
             assert_eq!(ask(&sys, &mut agent, 2, WorkKind::Checkpoint).await, Done::Acknowledged);
             let _ = sys.sleep(10 * SECOND).await;
         });
