@@ -11,6 +11,7 @@ use seedstorm_sim::schedule::{Decision, Decisions};
 use seedstorm_sim::trace::{Body, CallKind, Event, ProcessId};
 use seedstorm_sim::{Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, View, World, run};
 use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A millisecond, in nanoseconds.
@@ -153,6 +154,8 @@ pub(crate) struct Ran {
     pub(crate) outcome: Outcome,
     pub(crate) notes: Vec<String>,
     pub(crate) steps: Vec<Step>,
+    /// How often the store has acknowledged an operation.
+    pub(crate) acknowledged: u64,
 }
 
 impl Ran {
@@ -194,10 +197,14 @@ pub(crate) fn play(plan: &Plan, populate: impl Fn(&mut World, &Diary) + Sync) ->
 fn play_along(plan: &Plan, replay: Option<Decisions>, populate: &(impl Fn(&mut World, &Diary) + Sync)) -> Ran {
     let diary = Diary::default();
     let steps = Arc::new(Mutex::new(Vec::new()));
-    let (kept, reports) = (steps.clone(), diary.clone());
+    let acknowledged = Arc::new(AtomicU64::new(0));
+    let (kept, reports, count) = (steps.clone(), diary.clone(), acknowledged.clone());
     let listener = move |event: &Event<'_>, view: &View<'_>| {
         if let Some(words) = report(event, view) {
             reports.note(words);
+        }
+        if event.claim::<Committed>().is_some() {
+            count.fetch_add(1, Ordering::Relaxed);
         }
         let nothing: (_, &[u8]) = ([0; 2], &[]);
         let (kind, (arguments, data)) = match event.body {
@@ -219,7 +226,7 @@ fn play_along(plan: &Plan, replay: Option<Decisions>, populate: &(impl Fn(&mut W
     let settings = Settings { replay, listener: Some(Box::new(listener)), ..Settings::default() };
     let outcome = run(&Row(|world: &mut World| populate(world, &diary)), plan, settings).expect("the plan can be run");
     let steps = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
-    Ran { outcome, notes: diary.notes(), steps }
+    Ran { outcome, notes: diary.notes(), steps, acknowledged: acknowledged.load(Ordering::Relaxed) }
 }
 
 /// What goes into the diary of what the model claims.
@@ -237,7 +244,7 @@ fn report(event: &Event<'_>, view: &View<'_>) -> Option<String> {
             format!("{name} read {reads:?}")
         });
     }
-    event.claim::<Committed>().filter(|committed| committed.was_found).map(|_| format!("{name} found its own effect"))
+    None
 }
 
 /// A part of a schedule: one process goes, alone, until something that it does. While it sleeps or waits, whoever is due goes.

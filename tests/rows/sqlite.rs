@@ -412,6 +412,41 @@ fn s6_what_was_acknowledged_outlasts_a_kill_and_a_power_loss() {
     assert!(lost > 12, "NORMAL lost the commit in {lost} of 36 power losses only");
 }
 
+/// The same row: a kill at the acknowledgement itself.
+#[test]
+fn s6_an_acknowledgement_comes_after_its_commit() {
+    let run = |seed, mutant| {
+        // The first claim says that the operation has begun; the second is the acknowledgement.
+        let killed = fault(FaultKind::Kill, Some("a-0"), Trigger::Call { kind: CallKind::Claim, nth: 2 }, 0);
+        let ran = play(&with([killed], seed), |world, diary| {
+            prepared(world);
+            let noted = diary.clone();
+            world.process("a", 0, move |sys| {
+                let diary = noted.clone();
+                async move {
+                    if diary.has("first life") {
+                        diary.note(format!("{} there", count(&sys, "SELECT count(*) FROM notes").await));
+                    } else {
+                        diary.note("first life");
+                        let config = Config { mutant, ..config() };
+                        let mut agent = wake(&sys, &config).await.expect("nothing is in the way");
+                        let done = ask(&sys, &mut agent, 1, NOTE).await;
+                        panic!("{done:?} after the kill");
+                    }
+                    Exit::success()
+                }
+            });
+        })
+        .passed();
+        (ran.acknowledged, ran.has("1 there"))
+    };
+    let model: Vec<(u64, bool)> = (0..12).map(|seed| run(seed, None)).collect();
+    assert!(model.iter().all(|(_, is_there)| *is_there), "{model:?}");
+    assert!(model.iter().any(|(acknowledged, _)| *acknowledged == 1), "the kill came after the claim at times");
+    let mut mutant = (0..12).map(|seed| run(seed, Some(Mutant::AcknowledgedBeforeCommit)));
+    assert!(mutant.any(|lost| lost == (1, false)), "acknowledged, and not there");
+}
+
 /// A begins, fails; B writes.
 #[test]
 fn s8_a_failure_leaves_no_transaction_open() {
