@@ -257,6 +257,7 @@ pub(crate) struct Leg {
 #[derive(Clone, Copy, Debug)]
 enum Until {
     Call(CallKind, usize),
+    Before(CallKind, usize),
     Steps(usize),
     End,
 }
@@ -264,6 +265,11 @@ enum Until {
 /// The process goes until it has made its n-th call of a kind in this leg.
 pub(crate) const fn until(process: &'static str, kind: CallKind, nth: usize) -> Leg {
     Leg { process, until: Until::Call(kind, nth) }
+}
+
+/// The process goes until its n-th call of a kind in this leg is the next that it makes: all of its own code before that call has run.
+pub(crate) const fn until_before(process: &'static str, kind: CallKind, nth: usize) -> Leg {
+    Leg { process, until: Until::Before(kind, nth) }
 }
 
 /// The process makes so many steps.
@@ -305,13 +311,21 @@ pub(crate) fn follow(plan: &Plan, legs: &[Leg], populate: impl Fn(&mut World, &D
 
 /// The index of the step at which a leg that began at an index stops.
 fn stop(steps: &[Step], leg: Leg, begins: usize) -> Option<usize> {
-    let own = steps.iter().enumerate().skip(begins).filter(|(_, step)| step.by == leg.process);
+    let own: Vec<(usize, Option<CallKind>)> = steps
+        .iter()
+        .enumerate()
+        .skip(begins)
+        .filter(|(_, step)| step.by == leg.process)
+        .map(|(index, step)| (index, step.kind))
+        .collect();
+    let nth_of = |kind, nth| own.iter().enumerate().filter(|(_, (_, own))| *own == kind).map(|(at, _)| at).nth(nth - 1);
     let at = match leg.until {
-        Until::Call(kind, nth) => own.filter(|(_, step)| step.kind == Some(kind)).nth(nth - 1),
-        Until::Steps(count) => own.filter(|(_, step)| step.kind.is_some()).nth(count - 1),
-        Until::End => own.filter(|(_, step)| step.kind.is_none()).next(),
+        Until::Call(kind, nth) => nth_of(Some(kind), nth),
+        Until::Before(kind, nth) => nth_of(Some(kind), nth).and_then(|at| at.checked_sub(1)),
+        Until::Steps(count) => Some(count - 1).filter(|at| own.get(*at).is_some_and(|(_, kind)| kind.is_some())),
+        Until::End => nth_of(None, 1),
     };
-    at.map(|(index, _)| index)
+    at.map(|at| own[at].0)
 }
 
 /// The first step after an index at which a process can go: its index, and the decision to take it.

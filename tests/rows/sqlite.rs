@@ -1,6 +1,8 @@
 //! Rows of the fault catalogue, family SQLite: snapshots, checkpoints, what a commit promises, and transactions that are left open.
 
-use crate::script::{Diary, MS, Ran, SECOND, fault, follow, once, plan, play, steps, to_the_end, until, with};
+use crate::script::{
+    Diary, MS, Ran, SECOND, fault, follow, once, plan, play, steps, to_the_end, until, until_before, with,
+};
 use rusqlite::{Connection, ffi};
 use seedstorm_model::agent::{Agent, Done, Work, WorkKind, prepare, wake};
 use seedstorm_model::config::{CheckpointMode, Config};
@@ -298,7 +300,7 @@ fn s3_a_checkpoint_beside_a_reset_of_the_wal_loses_nothing() {
     let legs = [
         until("a-0", CallKind::Claim, 2),
         until("b-0", CallKind::Claim, 14),
-        until("a-0", CallKind::Unfetch, 1),
+        until_before("a-0", CallKind::Unfetch, 1),
         until("b-0", CallKind::Claim, 2),
         until("a-0", CallKind::Claim, 1),
         to_the_end("b-0"),
