@@ -1,5 +1,6 @@
 //! What the engine tells the outside that it believes: the claims that oracles judge. Locks' claims are `seedstorm_sim`'s own.
 
+use crate::identity::ProcessIdentity;
 use seedstorm_sim::sys::claim::Claim;
 use serde::{Deserialize, Serialize};
 
@@ -90,8 +91,8 @@ pub enum Effect {
     },
     /// It appended a note.
     NoteAppended {
-        /// The note's text.
-        text: String,
+        /// The digest of its text: the operation's record need not hold the text once more. See [`Effect::of_note`].
+        digest: u64,
     },
     /// It registered an agent, or changed its status.
     AgentNoted {
@@ -105,6 +106,13 @@ pub enum Effect {
     },
     /// It closed an agent's day: its notes are in the store, its tasks are open, and it is asleep.
     Slept,
+}
+
+impl Effect {
+    /// What appending a note of this text does.
+    pub fn of_note(text: &str) -> Effect {
+        Effect::NoteAppended { digest: xxhash_rust::xxh3::xxh3_64(text.as_bytes()) }
+    }
 }
 
 /// Acknowledged: the operation's transaction is committed, and a crash of any kind will not undo it.
@@ -225,8 +233,8 @@ pub struct AgentSeen {
     pub agent: String,
     /// What it is.
     pub state: AgentState,
-    /// The PID of its last life.
-    pub pid: u32,
+    /// Its last life.
+    pub process: ProcessIdentity,
 }
 
 /// The status of a swarm, as it was at some moment of the operation. What it says of sleepers is durable.

@@ -29,7 +29,7 @@ pub enum Mutant {
     NoSyncBeforeRename,
     /// The directory isn't synced after a rename.
     NoDirectorySync,
-    /// All temporary files of a path have one name.
+    /// All temporary files of a lock's owner record have one name.
     FixedTemporaryName,
     /// A file is emptied and written in place.
     TruncateInPlace,
@@ -173,10 +173,10 @@ pub const CATALOGUE: &[MutantInfo] = &[
     MutantInfo {
         mutant: Mutant::FixedTemporaryName,
         name: "fixed-temporary-name",
-        about: "temporary files have a fixed name: one process publishes what another is writing",
+        about: "temporary files of owner records have a fixed name: one process publishes what another is writing",
         row: "F4",
         scenario: "guillotine",
-        invariant: "lock-exclusion",
+        invariant: "owner-records-whole",
     },
     MutantInfo {
         mutant: Mutant::TruncateInPlace,

@@ -43,8 +43,13 @@ const WORKLOAD: Workload = Workload {
         (FaultKind::MachineCrash, 12, 1),
         (FaultKind::TornWrite, 8, 1),
     ]),
+    lies_before_power_loss: 0,
     fixed: &[],
 };
+
+/// How many agents wake after a crash that might have happened: the first repairs, the other meets it. All agents are alike and leave nothing that only
+/// their own next life could finish, and a recovery costs what it wakes.
+const RECOVERING: u64 = 2;
 
 impl Scenario for ConcurrencyStorm {
     fn name(&self) -> &'static str {
@@ -67,6 +72,10 @@ impl Scenario for ConcurrencyStorm {
         swarm::populate(plan, world);
         watch_locks(world);
         oracle::watch_swarm(world);
+    }
+
+    fn recover(&self, plan: &Plan, world: &mut World) {
+        swarm::recover(plan, RECOVERING, world);
     }
 
     fn coverage(&self) -> &'static [&'static str] {

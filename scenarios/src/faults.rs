@@ -114,6 +114,34 @@ fn draw_one(
     }
 }
 
+/// Draws, in so many seeds of a hundred, a disk that lies to one process about a few of its temporary files, and the power's failure soon after:
+/// names that are durable, with nothing durable behind them.
+pub fn lies_before_power_loss(seed: Seed, chance: u64, processes: &[String]) -> Vec<FaultPlan> {
+    let mut stream = seed.stream("faults/lies-before-power-loss");
+    if !stream.chance(chance, CHANCES) {
+        return Vec::new();
+    }
+    let process = stream.pick(processes).cloned();
+    let magnitude = stream.between(1, 6);
+    let first = stream.between(1, 1 << magnitude);
+    let last = first + stream.between(4, 24);
+    // While it has a temporary file, a process opens, writes, syncs, closes and renames it.
+    let fault = |kind: FaultKind, number: u32, nth: u64| FaultPlan {
+        id: kind as u32 * 1000 + 500 + number,
+        kind,
+        process: process.clone(),
+        when: Trigger::While { position: Position::BetweenTempAndRename, nth },
+        for_ns: 0,
+        by_ns: 0,
+    };
+    let mut faults: Vec<FaultPlan> = (0..LIES).map(|number| fault(FaultKind::LyingSync, number, first)).collect();
+    faults.push(FaultPlan { for_ns: 100 * MS, ..fault(FaultKind::MachineCrash, 0, last) });
+    faults
+}
+
+/// Enough for all temporary files from the first to the power's failure.
+const LIES: u32 = 6;
+
 /// Calls at which lives end: each leaves other work half done.
 const AIMED: [CallKind; 8] = [
     CallKind::WriteAt,

@@ -35,7 +35,7 @@ const WORKLOAD: Workload = Workload {
     faults: Menu(&[
         (FaultKind::Kill, 85, 10),
         (FaultKind::Terminate, 40, 3),
-        (FaultKind::PidReuse, 35, 4),
+        (FaultKind::PidReuse, 50, 5),
         (FaultKind::MachineCrash, 35, 2),
         (FaultKind::TornWrite, 15, 1),
         (FaultKind::Pause, 20, 2),
@@ -44,9 +44,10 @@ const WORKLOAD: Workload = Workload {
         (FaultKind::IoError, 20, 3),
         (FaultKind::NoSpace, 25, 3),
         (FaultKind::ShortWrite, 20, 3),
-        (FaultKind::FailedSync, 15, 2),
-        (FaultKind::LyingSync, 12, 4),
+        (FaultKind::FailedSync, 12, 2),
+        (FaultKind::LyingSync, 4, 4),
     ]),
+    lies_before_power_loss: 20,
     fixed: &[(swarm::DAYS, 1)],
 };
 
@@ -71,6 +72,11 @@ impl Scenario for Guillotine {
         swarm::populate(plan, world);
         watch_locks(world);
         oracle::watch_swarm(world);
+        oracle::watch_days(world);
+    }
+
+    fn recover(&self, plan: &Plan, world: &mut World) {
+        swarm::recover(plan, u64::MAX, world);
     }
 
     fn coverage(&self) -> &'static [&'static str] {
@@ -95,11 +101,18 @@ impl Scenario for Guillotine {
     }
 
     fn invariants(&self) -> &'static [(&'static str, &'static str)] {
-        const ALL: [(&str, &str); LOCKS.len() + oracle::SWARM.len()] = {
-            let mut all = [("", ""); LOCKS.len() + oracle::SWARM.len()];
+        const ALL: [(&str, &str); LOCKS.len() + oracle::SWARM.len() + oracle::DAYS.len()] = {
+            let mut all = [("", ""); LOCKS.len() + oracle::SWARM.len() + oracle::DAYS.len()];
             let mut index = 0;
             while index < all.len() {
-                all[index] = if index < LOCKS.len() { LOCKS[index] } else { oracle::SWARM[index - LOCKS.len()] };
+                let past_locks = index.saturating_sub(LOCKS.len());
+                all[index] = if index < LOCKS.len() {
+                    LOCKS[index]
+                } else if past_locks < oracle::SWARM.len() {
+                    oracle::SWARM[past_locks]
+                } else {
+                    oracle::DAYS[past_locks - oracle::SWARM.len()]
+                };
                 index += 1;
             }
             all

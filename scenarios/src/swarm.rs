@@ -71,6 +71,49 @@ pub fn populate(plan: &Plan, world: &mut World) {
     }
 }
 
+/// Adds agents of a plan as they come up after a crash, so many at most: each wakes, asks for the status, and stops. It is asked for nothing else.
+pub fn recover(plan: &Plan, agents_max: u64, world: &mut World) {
+    let config = Rc::new(config(plan));
+    for index in 0..plan.setting_u64("workers", 1).min(agents_max) as u32 {
+        let config = config.clone();
+        world.process("agent", index, move |sys| {
+            let config = config.clone();
+            async move {
+                match wake_and_look(&sys, &config).await {
+                    Ok(true) => Exit::success(),
+                    Ok(false) => Exit { code: NO_STATUS, why: "the status was out of reach".into() },
+                    Err(error) => exit(&error),
+                }
+            }
+        });
+    }
+}
+
+/// sysexits.h: EX_UNAVAILABLE.
+const NO_STATUS: u8 = 69;
+
+/// How often the status is asked for: a crowd that comes up at once keeps the database busy.
+const STATUS_ATTEMPTS: u32 = 20;
+
+/// Gives whether the status could be had.
+async fn wake_and_look(sys: &Sys, config: &Config) -> Result<bool, AgentError> {
+    let mut agent = agent::wake(sys, config).await?;
+    let mut is_seen = false;
+    for _ in 0..STATUS_ATTEMPTS {
+        is_seen = if config.keeps_days {
+            // No number of a plan's operations.
+            agent.work(sys, &Work { number: u64::MAX >> 1, kind: WorkKind::Status }).await? == Done::Acknowledged
+        } else {
+            agent.status(sys).await?.is_some()
+        };
+        if is_seen {
+            break;
+        }
+    }
+    agent.stop(sys).await?;
+    Ok(is_seen)
+}
+
 /// The engine's configuration, as the plan's settings have it.
 pub fn config(plan: &Plan) -> Config {
     let ns = |key: &str, default: u64| plan.setting_u64(key, default).saturating_mul(NS_PER_MS);

@@ -1,9 +1,9 @@
 //! How a swarm's plan is drawn: settings, bursts, what each agent is asked for. Which kinds of operation and which faults there are is each scenario's own.
 
-use crate::faults::Menu;
+use crate::faults::{Menu, lies_before_power_loss};
 use crate::setting::{self, Range, Setting, settle};
 use crate::swarm;
-use seedstorm_sim::plan::{Operation, Options, OptionsError, PLAN_FORMAT, Plan, StrategyPlan};
+use seedstorm_sim::plan::{Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, StrategyPlan};
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::{Draw, Seed, Stream};
 use std::collections::BTreeMap;
@@ -21,6 +21,8 @@ pub struct Workload {
     pub calm_halves: [&'static [&'static str]; 2],
     /// What may go wrong.
     pub faults: Menu,
+    /// In how many seeds of a hundred a disk lies about temporary files just before the power fails: the way to damaged files.
+    pub lies_before_power_loss: u64,
     /// Settings that it fixes: they are in each plan, and can't be chosen.
     pub fixed: &'static [(&'static str, i64)],
 }
@@ -149,7 +151,10 @@ impl Workload {
         let names: Vec<String> = (0..workers).map(|index| format!("agent-{index}")).collect();
         let operations =
             (0..workers).flat_map(|index| shape.of_agent(seed, index, workers, chaos_ns, &busy_ns)).collect();
-        let faults = self.faults.draw(seed, options, &names, chaos_ns, &busy_ns);
+        let mut faults = self.faults.draw(seed, options, &names, chaos_ns, &busy_ns);
+        if options.faults == Faults::Default {
+            faults.extend(lies_before_power_loss(seed, self.lies_before_power_loss, &names));
+        }
         let persistence = match word("persistence").as_str() {
             "strict" => Persistence::Strict,
             "ext4" => Persistence::Ext4,

@@ -223,7 +223,7 @@ fn acknowledged_durable_finds_a_commit_that_is_not_synced_and_one_that_is_not_th
     let world = |is_early| {
         run_agents(&plan(), 1, move |agent, _| async move {
             agent.begin(1, "note").await;
-            let noted = Effect::NoteAppended { text: "text".into() };
+            let noted = Effect::of_note("text");
             if is_early {
                 agent.acknowledge(1, noted.clone()).await;
             }

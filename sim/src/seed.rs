@@ -68,6 +68,11 @@ pub trait Draw {
     /// The next 64 random bits.
     fn bits(&mut self) -> u64;
 
+    /// The next 32 random bits.
+    fn half_bits(&mut self) -> u32 {
+        (self.bits() >> 32) as u32
+    }
+
     /// A number in `0..bound`, by multiply and shift (Lemire 2019); the bias is below bound / 2⁶⁴. `bound` 0 gives 0.
     fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
@@ -94,6 +99,11 @@ impl Draw for Stream {
     #[inline]
     fn bits(&mut self) -> u64 {
         self.generator.next_u64()
+    }
+
+    #[inline]
+    fn half_bits(&mut self) -> u32 {
+        self.generator.next_u32()
     }
 }
 

@@ -39,6 +39,11 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
     let how = How {
         tracing,
         without_invariants: false,
+        crash_points: match recorded {
+            // What was found with fewer need not be the first that more would find.
+            Some((reproducer, _)) => arguments.check.crash_points.unwrap_or(reproducer.crash_points),
+            None => arguments.check.crash_points(),
+        },
         decisions: recorded.and_then(|(reproducer, _)| reproducer.decisions.as_ref()),
         // What has been kept is not kept again.
         artifacts: if recorded.is_some() { None } else { Some(&arguments.artifacts.artifacts) },
@@ -131,11 +136,12 @@ fn compare(recorded: &Reproducer, result: &RunResult, drift: Option<String>) -> 
 
 fn command(program: &str, arguments: &ReplayArguments) -> String {
     if let Some(path) = &arguments.file {
-        return shell::line([program, "replay", &path.display().to_string()]);
+        let (path, check) = (path.display().to_string(), arguments.check.words());
+        return shell::line([program, "replay", &path].into_iter().chain(check.iter().map(String::as_str)));
     }
     let seed = arguments.seed.unwrap_or_default().to_string();
     let scenario = arguments.scenario.as_deref().unwrap_or_default();
-    let draw = arguments.draw.words();
+    let draw = [arguments.draw.words(), arguments.check.words()].concat();
     let words = [program, "replay", "--scenario", scenario, "--seed", &seed];
     shell::line(words.into_iter().chain(draw.iter().map(String::as_str)))
 }

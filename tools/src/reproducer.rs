@@ -4,7 +4,7 @@ use crate::exit::{Problem, Result};
 use crate::keep;
 use crate::report::RunResult;
 use seedstorm_sim::Plan;
-use seedstorm_sim::invariant::Violation;
+use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::schedule::{Decision, Decisions};
 use seedstorm_sim::sqlite;
 use seedstorm_sim::trace::{CallKind, ProcessId};
@@ -24,6 +24,8 @@ const INLINE_BYTES_MAX: usize = 4096;
 pub(crate) struct Reproducer {
     /// What runs.
     pub(crate) plan: Plan,
+    /// How many crash points are explored.
+    pub(crate) crash_points: CrashPoints,
     /// Who steps next; `None` when the worker died before it could tell: then the plan's strategy decides again.
     pub(crate) decisions: Option<Decisions>,
     /// What was violated.
@@ -49,6 +51,9 @@ struct Stored {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trace_hash: Option<String>,
     steps: u64,
+    /// Absent in files of versions that explored none.
+    #[serde(default)]
+    crash_points: CrashPoints,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     violation: Option<Violation>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,10 +75,16 @@ struct StoredDecisions {
 
 impl Reproducer {
     /// The reproducer of a run.
-    pub(crate) fn new(plan: &Plan, result: &RunResult, decisions: Option<Decisions>) -> Reproducer {
+    pub(crate) fn new(
+        plan: &Plan,
+        result: &RunResult,
+        crash_points: CrashPoints,
+        decisions: Option<Decisions>,
+    ) -> Reproducer {
         let violation = result.violations.first().cloned();
         Reproducer {
             plan: plan.clone(),
+            crash_points,
             decisions,
             violation,
             trace_hash: result.trace_hash.clone(),
@@ -110,6 +121,7 @@ impl Reproducer {
             sqlite_compile_options: sqlite::compile_options().into_iter().map(str::to_owned).collect(),
             trace_hash: self.trace_hash.clone(),
             steps: self.steps,
+            crash_points: self.crash_points,
             violation: self.violation.clone(),
             decisions,
             plan: self.plan.clone(),
@@ -164,8 +176,9 @@ pub(crate) fn read(path: &Path) -> Result<Replayable> {
     } else if stored.sqlite_compile_options != sqlite::compile_options() {
         changed.push("recorded with SQLite compiled with other options".to_owned());
     }
-    let Stored { plan, violation, trace_hash, steps, .. } = stored;
-    Ok(Replayable::Recorded(Box::new(Reproducer { plan, decisions, violation, trace_hash, steps }), changed))
+    let Stored { plan, violation, trace_hash, steps, crash_points, .. } = stored;
+    let reproducer = Reproducer { plan, crash_points, decisions, violation, trace_hash, steps };
+    Ok(Replayable::Recorded(Box::new(reproducer), changed))
 }
 
 /// What tells this build of the program from others: the size of its file and when it was made. `None` when the file can't be looked at.
@@ -199,7 +212,7 @@ fn read_decisions(path: &Path, stored: &StoredDecisions) -> Result<Decisions> {
 
 fn decisions_text(decisions: &Decisions) -> String {
     let mut text = String::new();
-    for Decision { step, process, ordinal, kind } in &decisions.departures {
+    for Decision { step, process, ordinal, kind } in decisions.departures.iter() {
         // Writing to a string can't fail.
         let _ = writeln!(text, "{step} {}/{ordinal} {kind}", process.0);
     }
@@ -211,6 +224,7 @@ fn decisions_text(decisions: &Decisions) -> String {
 
 fn parse_decisions(text: &str) -> std::result::Result<Decisions, String> {
     let mut decisions = Decisions::default();
+    let mut last_step = 0;
     for (number, line) in text.lines().enumerate() {
         let wrong = || {
             format!(
@@ -225,8 +239,13 @@ fn parse_decisions(text: &str) -> std::result::Result<Decisions, String> {
             }
             [step, task, kind] => {
                 let (process, ordinal) = task.split_once('/').ok_or_else(wrong)?;
+                let step = step.parse().map_err(|_| wrong())?;
+                if step <= last_step {
+                    return Err("the steps of the decisions do not rise".to_owned());
+                }
+                last_step = step;
                 decisions.departures.push(Decision {
-                    step: step.parse().map_err(|_| wrong())?,
+                    step,
                     process: ProcessId(process.parse().map_err(|_| wrong())?),
                     ordinal: ordinal.parse().map_err(|_| wrong())?,
                     kind: CallKind::ALL.iter().copied().find(|known| known.name() == kind).ok_or_else(wrong)?,
@@ -234,9 +253,6 @@ fn parse_decisions(text: &str) -> std::result::Result<Decisions, String> {
             }
             _ => return Err(wrong()),
         }
-    }
-    if !decisions.departures.is_sorted_by(|one, next| one.step < next.step) {
-        return Err("the steps of the decisions do not rise".to_owned());
     }
     Ok(decisions)
 }

@@ -10,6 +10,7 @@ use crate::reproducer::Reproducer;
 use crate::seeds;
 use crate::shell;
 use crate::traced::Tracing;
+use seedstorm_sim::invariant::CrashPoints;
 use seedstorm_sim::schedule::Decisions;
 use seedstorm_sim::{Plan, Seed, Settings};
 use std::io::Write;
@@ -38,6 +39,7 @@ pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments)
         let how = How {
             tracing: tracing.take(),
             without_invariants: arguments.without_invariants,
+            crash_points: arguments.check.crash_points(),
             decisions: None,
             artifacts: Some(&arguments.artifacts.artifacts),
             last_events: !arguments.json,
@@ -99,6 +101,8 @@ pub(crate) struct How<'a> {
     pub(crate) tracing: Option<Tracing>,
     /// Leave the scenario's invariants out.
     pub(crate) without_invariants: bool,
+    /// How many crash points are explored.
+    pub(crate) crash_points: CrashPoints,
     /// Follow these decisions.
     pub(crate) decisions: Option<&'a Decisions>,
     /// Where to keep a reproducer if it fails.
@@ -125,8 +129,9 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
     let tracing = how.tracing;
     let settings = || Settings {
         without_invariants: how.without_invariants,
+        crash_points: how.crash_points,
         replay: how.decisions.cloned(),
-        ..Settings::default()
+        listener: None,
     };
     let listener = tracing.as_ref().map(Tracing::listener);
     let measured = measured::run(scenario, plan, Settings { listener, ..settings() })?;
@@ -139,7 +144,7 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
             last_events = measured::last_events(scenario, plan, settings(), violation.step)?;
         }
         if let Some(folder) = how.artifacts {
-            match Reproducer::new(plan, &result, Some(measured.outcome.decisions)).write(folder) {
+            match Reproducer::new(plan, &result, how.crash_points, Some(measured.outcome.decisions)).write(folder) {
                 Ok(path) => result.reproducer = Some(path.display().to_string()),
                 Err(error) => unwritten = unwritten.or(Some(format!("{error:#}"))),
             }
@@ -175,9 +180,10 @@ fn command(program: &str, arguments: &RunArguments, result: &RunResult) -> Strin
         return shell::line([program, "replay", path]);
     }
     if let Some(path) = &arguments.plan {
-        return shell::line([program, "run", "--plan", &path.display().to_string()]);
+        let (path, check) = (path.display().to_string(), arguments.check.words());
+        return shell::line([program, "run", "--plan", &path].into_iter().chain(check.iter().map(String::as_str)));
     }
-    let (seed, draw) = (result.seed.to_string(), arguments.draw.words());
+    let (seed, draw) = (result.seed.to_string(), [arguments.draw.words(), arguments.check.words()].concat());
     let words = [program, "run", "--scenarios", &result.scenario, "--seed", &seed];
     shell::line(words.into_iter().chain(draw.iter().map(String::as_str)))
 }

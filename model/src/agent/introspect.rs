@@ -3,7 +3,7 @@
 
 use super::{Agent, AgentError, Done};
 use crate::claims::{NoteStaged, OperationKey};
-use crate::file::{FileError, Seal, StagedName, StagedNote, replace_as, seal};
+use crate::file::{FileError, Seal, StagedName, StagedNote, replace, seal};
 use crate::lock::Backoff;
 use crate::store::Outcome;
 use seedstorm_sim::Sys;
@@ -68,7 +68,7 @@ impl Agent {
         let Ok(sealed) = seal(value) else { return false };
         let mut backoff = Backoff::short();
         for attempt in 1.. {
-            let error = match replace_as(sys, &path, &sealed, self.config.mutant).await {
+            let error = match replace(sys, &path, &sealed).await {
                 Ok(()) => return true,
                 Err(error) => error,
             };

@@ -21,7 +21,7 @@ impl Agent {
                 None if agent.process.is_alive(sys, self.config.mutant).await => AgentState::Working,
                 None => AgentState::Dead,
             };
-            agents.push(AgentSeen { agent: agent.name, state, pid: agent.process.pid });
+            agents.push(AgentSeen { agent: agent.name, state, process: agent.process });
         }
         sys.claim(&StatusSeen { key, agents }).await;
         Ok(Done::Acknowledged)

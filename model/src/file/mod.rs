@@ -16,7 +16,7 @@ pub use fence::{Fence, Passed};
 pub use load::{Loaded, load, quarantine};
 pub use replace::{create_directory, replace};
 pub use staged::{Seal, StagedName, StagedNote};
-pub use temporary::{Temporary, sweep};
+pub use temporary::{Temporary, sweep, temporary_owner};
 
 pub(crate) use document::open_document_as;
 pub(crate) use envelope::unseal_front;

@@ -23,7 +23,7 @@ pub(crate) async fn replace_as(sys: &Sys, path: &str, bytes: &[u8], mutant: Opti
         write_durably(&file, bytes).await?;
         return file.close().await.map(drop);
     }
-    let temporary = Temporary::beside_as(sys, path, mutant).await?;
+    let temporary = Temporary::beside(sys, path).await?;
     let written = if is(mutant, Mutant::NoSyncBeforeRename) {
         temporary.write(bytes).await
     } else {

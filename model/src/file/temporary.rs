@@ -100,7 +100,7 @@ pub(crate) async fn remove(sys: &Sys, path: &str) {
 }
 
 /// The owner of the temporary file of that name; `None` for other files.
-fn owner_of(name: &str) -> Option<ProcessIdentity> {
+pub fn temporary_owner(name: &str) -> Option<ProcessIdentity> {
     let (_, own) = name.rsplit_once(MARK)?;
     let (owner, _) = own.split_once('.')?;
     owner.parse().ok()
@@ -119,7 +119,7 @@ pub(crate) async fn sweep_as(sys: &Sys, directory: &str, mutant: Option<Mutant>)
     let names = sys.read_dir(directory).await.map_err(|error| FileError::no_effect("readdir", directory, error))?;
     let mut removed = 0;
     for name in names {
-        let Some(owner) = owner_of(&name) else { continue };
+        let Some(owner) = temporary_owner(&name) else { continue };
         // A name is used once, so what is judged here is what is removed; another sweeper may have been faster.
         let is_dead = !owner.is_alive(sys, None).await || is(mutant, Mutant::SweeperReapsLive);
         if is_dead && sys.unlink(&format!("{directory}/{name}")).await.is_ok() {
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn names_tell_their_owner() {
         let owner = ProcessIdentity { pid: 7, started_ns: 99, boot_id: 3 };
-        assert_eq!(owner_of(&format!("board{MARK}{owner}.00000000000000aa")), Some(owner));
-        assert_eq!(owner_of("board"), None);
-        assert_eq!(owner_of("board.tmp.anything.1"), None, "somebody else's file is none of our business");
+        assert_eq!(temporary_owner(&format!("board{MARK}{owner}.00000000000000aa")), Some(owner));
+        assert_eq!(temporary_owner("board"), None);
+        assert_eq!(temporary_owner("board.tmp.anything.1"), None, "somebody else's file is none of our business");
     }
 }

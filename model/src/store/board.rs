@@ -51,7 +51,7 @@ impl Entry {
 pub(super) fn padded(mut text: String, bytes: usize) -> String {
     if text.len() + 1 < bytes {
         text.push(' ');
-        text.extend(std::iter::repeat_n('.', bytes - text.len()));
+        text.push_str(&".".repeat(bytes - text.len()));
     }
     text
 }

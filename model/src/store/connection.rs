@@ -6,6 +6,7 @@ use crate::claims::{BusyRetried, OperationKey, OutcomeUnknown};
 use crate::config::Config;
 use crate::lock::{Backoff, BackoffPolicy};
 use crate::mutant::{Mutant, is};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use seedstorm_sim::sys::claim::Happened;
 use seedstorm_sim::{Os, Sys};
@@ -105,6 +106,8 @@ fn open(config: &Config) -> Result<Connection, Trouble> {
     // One task uses a connection at a time: SQLite needs no mutex of its own.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(config.database(), flags).map_err(trouble("open"))?;
+    // Plans then don't depend on bound values, and no statement is compiled anew for each of them (sqlite.org/c3ref/c_dbconfig_defensive.html).
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(trouble("db_config"))?;
     connection.busy_timeout(Duration::from_nanos(config.busy_timeout_ns)).map_err(trouble("busy_timeout"))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     let synchronous = if is(config.mutant, Mutant::SynchronousNormal) { "NORMAL" } else { "FULL" };

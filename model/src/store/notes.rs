@@ -26,7 +26,7 @@ impl Store {
                 attempt.connection.prepare_cached(insert)?.execute(params![key.agent, key.number as i64, text, now_ns])
             };
             append().map_err(attempt.trouble("append a note"))?;
-            Ok(Verdict::Commit(Effect::NoteAppended { text: text.clone() }))
+            Ok(Verdict::Commit(Effect::of_note(&text)))
         };
         self.write(sys, key, Rc::new(body)).await
     }

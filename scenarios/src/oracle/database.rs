@@ -1,10 +1,12 @@
 //! `no-lost-write` and `database-sound`: what the database holds at the end and after each crash, against what was acknowledged.
 
 use super::audit::Audit;
-use seedstorm_model::claims::{Committed, Effect, OperationBegun, OperationKey};
+use super::paths::DATABASE;
+use seedstorm_model::claims::{Awake, Committed, Effect, OperationBegun, OperationKey};
 use seedstorm_sim::View;
-use seedstorm_sim::invariant::{Invariant, Violation};
-use seedstorm_sim::trace::{Body, Event, Interest};
+use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
+use seedstorm_sim::sys::claim::Claim;
+use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -15,10 +17,10 @@ pub struct Auditor {
     last: Rc<RefCell<Option<(u64, Reading)>>>,
 }
 
-type Reading = Rc<Result<Option<Audit>, String>>;
+pub(super) type Reading = Rc<Result<Option<Audit>, String>>;
 
 impl Auditor {
-    fn read(&self, view: &View<'_>) -> Reading {
+    pub(super) fn read(&self, view: &View<'_>) -> Reading {
         let mut last = self.last.borrow_mut();
         match &*last {
             Some((step, reading)) if *step == view.step() => reading.clone(),
@@ -39,21 +41,38 @@ pub struct NoLostWrite {
     acknowledged: BTreeMap<OperationKey, Effect>,
     /// Notes that were never acknowledged and were found after a crash.
     settled: BTreeSet<(String, u64)>,
+    /// Whether the machine has been down and nobody has woken since.
+    is_down: bool,
 }
 
 impl NoLostWrite {
     /// Shares the auditor's readings.
     pub fn new(auditor: Auditor) -> NoLostWrite {
-        NoLostWrite { auditor, begun: BTreeSet::new(), acknowledged: BTreeMap::new(), settled: BTreeSet::new() }
+        NoLostWrite {
+            auditor,
+            begun: BTreeSet::new(),
+            acknowledged: BTreeMap::new(),
+            settled: BTreeSet::new(),
+            is_down: false,
+        }
     }
 
     fn violation(&self, message: String, object: &'static str, loss: &'static str) -> Violation {
         Violation::new(self.id(), message).object(object).role("agent").loss(loss)
     }
 
-    fn compare(&mut self, view: &View<'_>) -> Result<(), Violation> {
+    /// Compares, and settles what was found: it stays from now on.
+    fn settle(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let reading = self.auditor.read(view);
-        let audit = match &*reading {
+        self.compare(&reading)?;
+        if let Ok(Some(audit)) = &*reading {
+            self.settled = audit.notes.keys().cloned().collect();
+        }
+        Ok(())
+    }
+
+    fn compare(&self, reading: &Result<Option<Audit>, String>) -> Result<(), Violation> {
+        let audit = match reading {
             Ok(Some(audit)) => audit,
             Ok(None) if self.acknowledged.is_empty() => return Ok(()),
             Ok(None) => {
@@ -94,7 +113,6 @@ impl NoLostWrite {
                 ));
             }
         }
-        self.settled = audit.notes.keys().cloned().collect();
         Ok(())
     }
 }
@@ -141,9 +159,9 @@ fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String>
             (0..*notes).find(|note| !has(note)).map(|note| format!("its note {note} isn't in the store"))
         }
         Effect::Slept => None,
-        Effect::NoteAppended { text } => match audit.notes.get(&(key.agent.clone(), key.number)).map(Vec::as_slice) {
+        Effect::NoteAppended { .. } => match audit.notes.get(&(key.agent.clone(), key.number)).map(Vec::as_slice) {
             None | Some([]) => Some("its note isn't there".into()),
-            Some([found, ..]) if found != text => Some("its note has another text".into()),
+            Some([found, ..]) if Effect::of_note(found) != *effect => Some("its note has another text".into()),
             Some(_) => None,
         },
     }
@@ -159,12 +177,29 @@ impl Invariant for NoLostWrite {
     }
 
     fn interest(&self) -> Interest {
-        Interest::CLAIMS.and(Interest::LIVES)
+        Interest::CLAIMS.and(Interest::LIVES).and(Interest::call(CallKind::Unlink))
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         if let Body::MachineCrashed = event.body {
-            return self.compare(view);
+            self.is_down = true;
+            return self.settle(view);
+        }
+        // Who removes the WAL has moved all that is in it.
+        if let Body::Call { kind: CallKind::Unlink, result: Ok(_), data, .. } = event.body
+            && data.strip_suffix(b"-wal") == Some(DATABASE.as_bytes())
+        {
+            let is_whole = matches!(&*self.auditor.read(view), Ok(Some(audit)) if audit.problems.is_empty());
+            if !is_whole && !self.acknowledged.is_empty() {
+                let message = "the WAL was removed, and without it the database is damaged".to_owned();
+                return Err(self.violation(message, "database", "lost"));
+            }
+            return self.settle(view);
+        }
+        // Who wakes first has recovered the database: that must not have cost anything.
+        if self.is_down && event.claim::<Awake>().is_some() {
+            self.is_down = false;
+            return self.settle(view);
         }
         if let Some(OperationBegun { key, .. }) = event.claim() {
             self.begun.insert(key);
@@ -179,7 +214,15 @@ impl Invariant for NoLostWrite {
     }
 
     fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
-        self.compare(view)
+        self.settle(view)
+    }
+
+    fn acknowledgements(&self) -> Option<&'static [&'static str]> {
+        Some(&[Committed::KIND])
+    }
+
+    fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
+        self.compare(&survivor.reading(Audit::of))
     }
 }
 
@@ -194,8 +237,8 @@ impl DatabaseSound {
         DatabaseSound { auditor }
     }
 
-    fn judge(&self, view: &View<'_>) -> Result<(), Violation> {
-        let (message, loss) = match &*self.auditor.read(view) {
+    fn judge(&self, reading: &Result<Option<Audit>, String>) -> Result<(), Violation> {
+        let (message, loss) = match reading {
             Ok(None) => return Ok(()),
             Ok(Some(audit)) if audit.problems.is_empty() => return Ok(()),
             Ok(Some(audit)) => (audit.problems.join("; "), "corrupt"),
@@ -219,10 +262,18 @@ impl Invariant for DatabaseSound {
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        if let Body::MachineCrashed = event.body { self.judge(view) } else { Ok(()) }
+        if let Body::MachineCrashed = event.body { self.judge(&self.auditor.read(view)) } else { Ok(()) }
     }
 
     fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
-        self.judge(view)
+        self.judge(&self.auditor.read(view))
+    }
+
+    fn acknowledgements(&self) -> Option<&'static [&'static str]> {
+        Some(&[])
+    }
+
+    fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
+        self.judge(&survivor.reading(Audit::of))
     }
 }

@@ -4,9 +4,10 @@ use super::paths::{DOCUMENTS, LOCKS};
 use seedstorm_model::claims::{DocumentLoaded, DocumentSaved, OperationBegun};
 use seedstorm_model::file;
 use seedstorm_sim::View;
-use seedstorm_sim::invariant::{Invariant, Violation};
+use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
+use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::disk::{Disk, InodeId};
-use seedstorm_sim::trace::{Body, CallKind, Event, Interest, ProcessId};
+use seedstorm_sim::trace::{Body, CallKind, Ended, Event, Interest, ProcessId};
 use std::collections::BTreeMap;
 
 /// No two saves make the same revision of a document, and no acknowledged revision is lost.
@@ -65,6 +66,14 @@ impl Invariant for DocumentsKept {
     fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
         self.compare(view.disk())
     }
+
+    fn acknowledgements(&self) -> Option<&'static [&'static str]> {
+        Some(&[DocumentSaved::KIND])
+    }
+
+    fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
+        self.compare(survivor.disk())
+    }
 }
 
 impl DocumentsKept {
@@ -107,13 +116,15 @@ impl Invariant for FilesWhole {
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         match event.body {
             Body::Call { kind: CallKind::Rename, result: Ok(_), data, .. } => {
-                let to = data.rsplit(|byte| *byte == 0).next().and_then(|path| std::str::from_utf8(path).ok());
-                match to.filter(|path| is_document(path)) {
-                    Some(path) => self.judge(path, view.disk()),
-                    None => Ok(()),
+                let mut paths = data.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
+                let (from, to) = (paths.next().unwrap_or_default(), paths.next().unwrap_or_default());
+                if is_document(from) && to.contains(".corrupt.") {
+                    // Whoever put it aside had read it.
+                    return Err(self.violation(from, &view.disk().visible_read(to).unwrap_or_default()));
                 }
+                if is_document(to) { self.judge(to, view.disk()) } else { Ok(()) }
             }
-            Body::MachineCrashed => self.judge_all(view.disk()),
+            Body::MachineCrashed | Body::Ended(Ended::Killed) => self.judge_all(view.disk()),
             _ => Ok(()),
         }
     }
@@ -124,6 +135,14 @@ impl Invariant for FilesWhole {
         view.count("zero_byte_files", empty as u64);
         self.judge_all(view.disk())
     }
+
+    fn acknowledgements(&self) -> Option<&'static [&'static str]> {
+        Some(&[])
+    }
+
+    fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
+        self.judge_all(survivor.disk())
+    }
 }
 
 /// What a run leaves behind with something in it: documents, those put aside and half-written ones too, and records of locks' owners.
@@ -131,7 +150,7 @@ fn has_content(path: &str) -> bool {
     path.starts_with(DOCUMENTS) || path.strip_prefix(LOCKS).is_some_and(|name| name.ends_with(".owner"))
 }
 
-fn is_document(path: &str) -> bool {
+pub(super) fn is_document(path: &str) -> bool {
     path.strip_prefix(DOCUMENTS).is_some_and(|name| !name.contains(".tmp.") && !name.contains(".corrupt."))
 }
 
@@ -146,8 +165,12 @@ impl FilesWhole {
         if file::revision_of(&bytes).is_some() {
             return Ok(());
         }
+        Err(self.violation(path, &bytes))
+    }
+
+    fn violation(&self, path: &str, bytes: &[u8]) -> Violation {
         let loss = if bytes.is_empty() { "empty" } else { "torn" };
         let message = format!("{path} is {loss}: {} bytes that are no whole document", bytes.len());
-        Err(Violation::new(self.id(), message).object("document").role("agent").loss(loss))
+        Violation::new(self.id(), message).object("document").role("agent").loss(loss)
     }
 }

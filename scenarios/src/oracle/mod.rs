@@ -4,24 +4,43 @@ mod audit;
 mod board;
 mod commits;
 mod coverage;
+mod damage;
 mod database;
+mod day_closed;
+mod deaths;
 mod documents;
 mod exits;
+mod idle_transaction;
 mod liveness;
+mod lives;
 mod locks_free;
+mod owner_records;
 pub mod paths;
+mod staged_notes;
+mod status;
 mod task_claims;
+mod temporaries;
+mod wakes;
 
 pub use audit::Audit;
 pub use board::BoardSerializable;
 pub use commits::AcknowledgedDurable;
 pub use coverage::Coverage;
+pub use damage::DamageKept;
 pub use database::{Auditor, DatabaseSound, NoLostWrite};
+pub use day_closed::DayClosed;
+pub use deaths::Deaths;
 pub use documents::{DocumentsKept, FilesWhole};
 pub use exits::{LockTimeoutsHandled, NoUnhandledError};
+pub use idle_transaction::NoIdleTransaction;
 pub use liveness::CalmCompletes;
 pub use locks_free::LocksFree;
+pub use owner_records::{DeadLocksReclaimed, OwnerRecordsWhole};
+pub use staged_notes::StagedNotesKept;
+pub use status::StatusTrue;
 pub use task_claims::ClaimSingleWinner;
+pub use temporaries::{LiveTemporariesKept, TemporariesReaped};
+pub use wakes::WakeSucceeds;
 
 use seedstorm_sim::World;
 
@@ -48,11 +67,42 @@ pub fn watch_swarm(world: &mut World) {
     let auditor = Auditor::default();
     world.invariant(NoLostWrite::new(auditor.clone()));
     world.invariant(DatabaseSound::new(auditor));
-    world.invariant(DocumentsKept::default());
+    // A file that isn't whole has lost its revision, too: that it is damaged says more.
     world.invariant(FilesWhole);
+    world.invariant(DocumentsKept::default());
     world.invariant(LockTimeoutsHandled);
     world.invariant(NoUnhandledError);
     world.invariant(LocksFree::default());
     world.invariant(CalmCompletes::default());
     world.invariant(Coverage::default());
+}
+
+/// The invariants of agents that keep days and die: (id, what must hold).
+pub const DAYS: &[(&str, &str)] = &[
+    ("damage-kept", "what a crash has damaged is put aside, never saved over"),
+    ("day-closed", "what an agent had sealed in an earlier life is finished when it is awake again"),
+    ("dead-locks-reclaimed", "when an agent is awake, its earlier lives hold no lock"),
+    ("live-temporaries-kept", "nobody removes a temporary file that a living process is writing"),
+    ("no-idle-transaction", "whoever is between two transactions doesn't hold the database's write lock"),
+    ("owner-records-whole", "a record at a lock's name is whole, whatever died"),
+    ("staged-notes-kept", "each note whose staging was acknowledged comes into the store"),
+    ("status-true", "nobody is called asleep whose sleep a crash could undo, nor working who was dead already"),
+    ("temporaries-reaped", "no temporary file is left when all is over"),
+    ("wake-succeeds", "each life of an agent that nobody cuts short gets awake"),
+];
+
+/// Adds the invariants of [`DAYS`] to a world.
+pub fn watch_days(world: &mut World) {
+    world.invariant(LiveTemporariesKept::default());
+    world.invariant(NoIdleTransaction::default());
+    world.invariant(DamageKept::default());
+    world.invariant(OwnerRecordsWhole);
+    world.invariant(DeadLocksReclaimed);
+    world.invariant(DayClosed);
+    let auditor = Auditor::default();
+    world.invariant(StagedNotesKept::new(auditor.clone()));
+    world.invariant(StatusTrue::new(auditor));
+    world.invariant(WakeSucceeds::default());
+    world.invariant(TemporariesReaped);
+    world.invariant(Deaths::default());
 }

@@ -4,5 +4,7 @@
 pub const DATABASE: &str = "/swarm/state.db";
 /// Documents that are replaced atomically, with the slash.
 pub const DOCUMENTS: &str = "/swarm/documents/";
+/// Staged notes and seals, with the slash.
+pub const STAGED: &str = "/swarm/staged/";
 /// Lock files, with the slash.
 pub const LOCKS: &str = "/swarm/.locks/";

@@ -165,6 +165,6 @@ impl Agent {
         self.begin(number, "note").await;
         let sql = format!("INSERT INTO notes VALUES (NULL, '{}', {number}, 'text', 1)", self.name);
         write(&self.sys, synchronous, sql).await;
-        self.acknowledge(number, Effect::NoteAppended { text: "text".into() }).await;
+        self.acknowledge(number, Effect::of_note("text")).await;
     }
 }

@@ -110,7 +110,7 @@ impl<T: 'static> Blocking<T> {
                 let Sys { kernel, identity } = &self.os.sys;
                 self.request = Some(request);
                 // SAFETY: the coroutine has just suspended with this request.
-                self.by = kernel.announce(identity, &unsafe { request.get() }.header());
+                self.by = kernel.announce(identity, &unsafe { request.get() }.header()).unwrap_or(*identity);
                 kernel.wakes_through(&self.by, context.waker());
                 Poll::Pending
             }

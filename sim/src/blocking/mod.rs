@@ -8,12 +8,14 @@
 //! | `request` | a call on its way from the coroutine to the poller |
 //! | `current` | which `Os` the running code belongs to |
 //! | `stacks` | stacks, used again |
+//! | `apart` | work on a thread of its own |
 
 #![allow(
     unsafe_code,
     reason = "a coroutine's stack is raw memory, and a call on it is handed to the poller by its address"
 )]
 
+mod apart;
 mod current;
 mod future;
 mod os;
@@ -21,6 +23,7 @@ mod request;
 mod spans;
 mod stacks;
 
+pub(crate) use apart::{Apart, apart};
 pub(crate) use current::Current;
 pub use future::{Blocking, must_retire};
 pub use os::Os;

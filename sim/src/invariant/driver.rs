@@ -1,26 +1,65 @@
 //! Asks each invariant about the events that it wants, and drops violations that a fired fault voids.
 
-use super::{Invariant, Violation};
+use super::{Invariant, Survivor, Violation};
 use crate::kernel::View;
 use crate::plan::FaultKind;
-use crate::trace::{Event, Interest};
+use crate::trace::{Body, Event, Interest};
 
 /// The invariants of a run.
 pub(crate) struct Driver {
-    invariants: Vec<(Interest, Box<dyn Invariant>)>,
+    invariants: Vec<Box<dyn Invariant>>,
+    /// Which of them want an event, by the bit of its kind.
+    wanting: Vec<Vec<usize>>,
     /// Whether a fault has fired that voids durability.
     durability_is_void: bool,
+    /// The kinds of claim that are acknowledgements to one of them.
+    acknowledgements: Vec<&'static str>,
+    /// How many acknowledgements there were.
+    acknowledged: u64,
+    found: Option<Violation>,
 }
 
 impl Driver {
     pub(crate) fn new(invariants: Vec<Box<dyn Invariant>>) -> Driver {
-        let invariants = invariants.into_iter().map(|invariant| (invariant.interest(), invariant)).collect();
-        Driver { invariants, durability_is_void: false }
+        let wants = |bit: u32| (0..invariants.len()).filter(|index| invariants[*index].interest().has(bit)).collect();
+        let wanting = (0..u64::BITS).map(wants).collect();
+        let kinds = invariants.iter().filter_map(|invariant| invariant.acknowledgements()).flatten();
+        let acknowledgements = kinds.copied().collect();
+        Driver { invariants, wanting, durability_is_void: false, acknowledgements, acknowledged: 0, found: None }
     }
 
     /// What at least one of them wants.
     pub(crate) fn interest(&self) -> Interest {
-        self.invariants.iter().fold(Interest::NONE, |all, (interest, _)| all.and(*interest))
+        let own = if self.acknowledgements.is_empty() { Interest::NONE } else { Interest::CLAIMS };
+        self.invariants.iter().fold(own, |all, invariant| all.and(invariant.interest()))
+    }
+
+    /// How many acknowledgements there have been.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Whether a fault has fired that voids durability.
+    pub(crate) fn durability_is_void(&self) -> bool {
+        self.durability_is_void
+    }
+
+    /// Those that judge survivors now: what is void is not asked.
+    fn judges(&self) -> impl Iterator<Item = &dyn Invariant> {
+        let judges = self.invariants.iter().map(|invariant| &**invariant);
+        judges.filter(|invariant| {
+            invariant.acknowledgements().is_some() && !(self.durability_is_void && invariant.rests_on_durability())
+        })
+    }
+
+    /// Whether somebody judges survivors now.
+    pub(crate) fn judges_survivors(&self) -> bool {
+        self.judges().next().is_some()
+    }
+
+    /// The first violation that a crash now would lead to.
+    pub(crate) fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
+        self.judges().try_for_each(|invariant| invariant.survived(survivor))
     }
 
     /// A fault has fired: what it voids is not judged from now on.
@@ -28,30 +67,43 @@ impl Driver {
         self.durability_is_void |= kind.voids_durability();
     }
 
-    /// The first violation of an event. All see the event all the same: they keep their own account of the past.
-    pub(crate) fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        let kind = Interest::of(&event.body);
-        let mut first = Ok(());
-        for (interest, invariant) in &mut self.invariants {
-            if interest.meets(kind)
-                && let Err(violation) = invariant.observe(event, view)
-                && first.is_ok()
-                && !(self.durability_is_void && invariant.rests_on_durability())
-            {
-                first = Err(violation.at(event.step, event.time_ns));
+    /// Shows an event to those who want it. All of them see it, whatever the first says: they keep their own account of the past.
+    #[inline]
+    pub(crate) fn observe(&mut self, event: &Event<'_>, view: &View<'_>) {
+        if let Body::Claim { kind, .. } = event.body {
+            self.acknowledged += u64::from(self.acknowledgements.contains(&kind));
+        }
+        let Driver { invariants, wanting, durability_is_void, found, .. } = self;
+        for &index in &wanting[Interest::of(&event.body).bit() as usize] {
+            let invariant = &mut invariants[index];
+            if let Err(violation) = invariant.observe(event, view) {
+                let is_void = *durability_is_void && invariant.rests_on_durability();
+                note(found, violation, is_void, event);
             }
         }
-        first
+    }
+
+    /// The first violation of the last event.
+    #[inline]
+    pub(crate) fn found(&mut self) -> Option<Violation> {
+        if self.found.is_some() { self.found.take() } else { None }
     }
 
     /// All violations at the end.
     pub(crate) fn finish(&mut self, view: &View<'_>) -> Vec<Violation> {
         let void = self.durability_is_void;
-        let judged = self.invariants.iter_mut().map(|(_, invariant)| invariant);
-        judged
+        self.invariants
+            .iter_mut()
             .filter_map(|invariant| invariant.finish(view).err().filter(|_| !(void && invariant.rests_on_durability())))
             .map(|violation| violation.at(view.step(), view.now_ns()))
             .collect()
+    }
+}
+
+#[cold]
+fn note(found: &mut Option<Violation>, violation: Violation, is_void: bool, event: &Event<'_>) {
+    if found.is_none() && !is_void {
+        *found = Some(violation.at(event.step, event.time_ns));
     }
 }
 
@@ -83,6 +135,6 @@ mod tests {
         assert!(!driver.durability_is_void, "a failed read or write is told to the caller, and loses nothing");
         driver.fault_fired(FaultKind::LyingSync);
         assert!(driver.durability_is_void);
-        assert_eq!(driver.invariants.iter().filter(|(_, invariant)| invariant.rests_on_durability()).count(), 1);
+        assert_eq!(driver.invariants.iter().filter(|invariant| invariant.rests_on_durability()).count(), 1);
     }
 }

@@ -10,8 +10,8 @@ mod lock_wait;
 mod violation;
 mod waits_for;
 
-pub(crate) use crash_points::Readings;
 pub use crash_points::{CrashPoints, Recovered, Survivor};
+pub(crate) use crash_points::{Readings, Sample};
 pub(crate) use driver::Driver;
 pub use lease_fencing::LeaseFencing;
 pub use lock_exclusion::LockExclusion;
@@ -77,6 +77,10 @@ pub const GENERIC: &[(&str, &str)] = &[
     (
         "leaves-when-dead",
         "the code of a dead process ends: each of its system calls fails, and it leaves by its error paths",
+    ),
+    (
+        "recovers",
+        "after a crash at any moment the scenario's recovery comes to a good end, within the run's own budgets",
     ),
 ];
 

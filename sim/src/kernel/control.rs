@@ -1,7 +1,7 @@
 //! Lives of processes and of the machine: boot, end, kill, pause, crash, restart, and the start of the calm phase.
 
 use super::core::{Core, Phase};
-use super::executor::Executor;
+use super::executor::{Executor, Stage};
 use super::process::{Exit, Life, Process, Program, RestartPolicy, Running};
 use super::run::panic_text;
 use super::task::{Task, TaskState, Timer, WaitKey, WakeState};
@@ -50,7 +50,7 @@ impl Executor {
             Control::Install(identity, program) => {
                 // Its process may have been killed in the step that started it.
                 if self.kernel.with(|core| core.is_current(&identity)) {
-                    self.install(identity.task, program);
+                    self.slot(identity.task).program = Some(Stage::Running(program));
                 }
             }
             Control::Terminate(process, grace_ns) => self.kernel.with(|core| core.terminate(process, grace_ns)),
@@ -69,7 +69,7 @@ impl Executor {
         let Some((identity, program)) = self.kernel.with(|core| core.boot(process)) else { return };
         let sys = Sys { kernel: self.kernel.clone(), identity };
         // The program's own first lines run at the task's first step, not here.
-        self.install(identity.task, Box::pin(async move { program(sys).await }));
+        self.slot(identity.task).program = Some(Stage::New(program, sys));
     }
 
     /// Ends a process at once: its locks, descriptors and memory are gone before anything else steps.
@@ -83,7 +83,9 @@ impl Executor {
     /// blamed, and the others go on.
     fn drop_programs(&mut self, tasks: Vec<TaskId>) {
         for task in tasks {
-            let Some(program) = self.programs.get_mut(task.0 as usize).and_then(Option::take) else { continue };
+            let Some(program) = self.slots.get_mut(task.0 as usize).and_then(|slot| slot.program.take()) else {
+                continue;
+            };
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(program))) {
                 self.kernel.with(|core| core.panicked(Some(task), panic_text(&*panic)));
             }
@@ -229,7 +231,7 @@ impl Core {
         process.locks_claimed = 0;
         self.sqlite.before_unwind(owner);
         self.disk.release_owner(owner);
-        self.timers.retain(|(_, timer)| !matches!(timer, Timer::Kill(of, _) | Timer::Resume(of, _) if *of == id));
+        self.timers.retain(|timer| !matches!(timer, Timer::Kill(of, _) | Timer::Resume(of, _) if of == id));
         Some(tasks)
     }
 
@@ -249,7 +251,7 @@ impl Core {
                 let back_off_ns = first_ns.saturating_mul(1 << process.failures.min(20)).min(last_ns);
                 process.failures += 1;
                 if *ended != Ended::Crashed {
-                    self.timers.insert((now_ns + back_off_ns, Timer::Restart(id)));
+                    self.timers.insert(now_ns + back_off_ns, Timer::Restart(id));
                 }
             }
             _ => {
@@ -279,12 +281,12 @@ impl Core {
                 self.controls.push_back(Control::Boot(ProcessId(id as u32)));
             }
         }
-        self.timers.insert((self.plan.chaos_ns.max(self.now_ns), Timer::Calm));
+        self.timers.insert(self.plan.chaos_ns.max(self.now_ns), Timer::Calm);
         for (due_ns, fault) in self.injector.timed() {
-            self.timers.insert((due_ns.max(self.now_ns), Timer::Fault(fault)));
+            self.timers.insert(due_ns.max(self.now_ns), Timer::Fault(fault));
         }
         if !self.strategy_is_replay {
-            self.strategy = crate::schedule::strategy(self.plan.strategy, self.seed);
+            self.follow(self.plan.strategy);
         }
     }
 
@@ -311,7 +313,7 @@ impl Core {
         }
         process.terminating = true;
         let boot = process.boot;
-        self.timers.insert((self.now_ns.saturating_add(grace_ns), Timer::Kill(id, boot)));
+        self.timers.insert(self.now_ns.saturating_add(grace_ns), Timer::Kill(id, boot));
         self.emit_of(id, Body::TerminationRequested);
         self.interrupt(id);
     }
@@ -325,7 +327,7 @@ impl Core {
             self.hold(task);
         }
         let boot = self.processes[id.0 as usize].boot;
-        self.timers.insert((self.now_ns.saturating_add(for_ns), Timer::Resume(id, boot)));
+        self.timers.insert(self.now_ns.saturating_add(for_ns), Timer::Resume(id, boot));
         self.emit_of(id, Body::Paused);
     }
 
@@ -347,8 +349,8 @@ impl Core {
         self.observations.get_mut().crashed(&report);
         self.sqlite.power_loss();
         self.bystanders.clear();
-        self.timers.retain(|(_, timer)| !matches!(timer, Timer::Restart(_)));
-        self.timers.insert((self.now_ns.saturating_add(down_ns), Timer::MachineUp));
+        self.timers.retain(|timer| !matches!(timer, Timer::Restart(_)));
+        self.timers.insert(self.now_ns.saturating_add(down_ns), Timer::MachineUp);
         self.emit(None, Body::MachineCrashed);
     }
 
@@ -368,12 +370,17 @@ impl Core {
         }
     }
 
+    fn follow(&mut self, plan: StrategyPlan) {
+        self.strategy = crate::schedule::strategy(plan, self.seed);
+        self.strategy_delays = self.strategy.delays();
+    }
+
     /// Faults stop, everything comes up, time goes in order.
     fn begin_calm(&mut self) {
         self.phase = Phase::Calm;
         self.injector.stop();
         self.end_ns = self.now_ns.saturating_add(self.plan.calm_ns);
-        self.timers.retain(|(_, timer)| {
+        self.timers.retain(|timer| {
             !matches!(
                 timer,
                 Timer::Fault(_) | Timer::Restart(_) | Timer::MachineUp | Timer::Resume(..) | Timer::Kill(..)
@@ -382,7 +389,7 @@ impl Core {
         // Who was asked to end and has not done so may stay: the SIGKILL would be a fault of the chaos.
         self.processes.iter_mut().for_each(|process| process.terminating = false);
         if !self.strategy_is_replay {
-            self.strategy = crate::schedule::strategy(StrategyPlan::Timed, self.seed);
+            self.follow(StrategyPlan::Timed);
         }
         self.emit(None, Body::CalmBegan);
         let lives: Vec<Life> = self.processes.iter().map(|process| process.life).collect();

@@ -6,6 +6,7 @@ use super::latency::Latencies;
 use super::process::{Process, StreamKeys};
 use super::run::Listener;
 use super::task::{Task, TaskState, Timer, WaitKey};
+use super::timers::Timers;
 use super::view::View;
 use crate::errno::Errno;
 use crate::invariant::{Driver, Violation};
@@ -16,9 +17,9 @@ use crate::seed::{Draw, Path, Seed, Stream};
 use crate::sys::Identity;
 use crate::sys::call::{Call, Caller, Effect, Header};
 use crate::sys::disk::{Disk, Owner};
-use crate::trace::{Body, CallKind, Event, Interest, ProcessId, TaskId, TraceHasher};
+use crate::trace::{Body, CallHead, CallKind, Event, Interest, ProcessId, TaskId, TraceHasher};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
@@ -30,10 +31,20 @@ pub(super) enum Phase {
     Calm,
 }
 
+/// A step of a task.
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    pub(super) task: TaskId,
+    /// The call that was picked.
+    pub(super) kind: CallKind,
+    /// As in [`Core`].
+    pub(super) has_combinators: bool,
+    pub(super) now_ns: u64,
+}
+
 /// What the executor does next.
 pub(super) enum Action {
-    /// A step of a task, and the kind of the call that was picked.
-    Poll(TaskId, CallKind),
+    Poll(Step),
     Control(Control),
     End,
 }
@@ -42,11 +53,15 @@ pub(super) enum Action {
 pub(crate) struct Core {
     pub(super) seed: Seed,
     pub(super) plan: Rc<Plan>,
+    // Not beside `step`: the compiler would read both at once, and wait for the two stores.
     pub(crate) now_ns: u64,
-    pub(super) step: u64,
-    pub(super) calls: u64,
-    pub(super) phase: Phase,
     pub(super) end_ns: u64,
+    pub(super) steps_max: u64,
+    pub(super) calls: u64,
+    /// How often a program has said that it begins an operation of the plan.
+    pub(super) operations_begun: u64,
+    pub(super) step: u64,
+    pub(super) phase: Phase,
     pub(crate) disk: Disk,
     pub(super) processes: Vec<Process>,
     /// Processes that have not ended for good.
@@ -64,7 +79,9 @@ pub(crate) struct Core {
     /// Whether some task has awaited a call through a combinator with wakers of its own.
     pub(super) has_combinators: bool,
     pub(super) ready: Vec<Ready>,
-    pub(super) timers: BTreeSet<(u64, Timer)>,
+    /// Where the picked call was in the ready list. Its entry is no call any more: the task's next call takes the place, or [`Core::settle`].
+    pub(super) vacant: Option<usize>,
+    pub(super) timers: Timers,
     pub(super) waiting: BTreeMap<WaitKey, Vec<TaskId>>,
     pub(super) controls: VecDeque<Control>,
     pub(super) injector: Injector,
@@ -72,6 +89,8 @@ pub(crate) struct Core {
     pub(super) stream_keys: StreamKeys,
     pub(super) strategy: Box<dyn Strategy>,
     pub(super) strategy_is_replay: bool,
+    /// Whether the strategy may change latencies.
+    pub(super) strategy_delays: bool,
     pub(super) last_task: Option<TaskId>,
     pub(super) decisions: Decisions,
     pub(super) hasher: TraceHasher,
@@ -146,21 +165,17 @@ impl Kernel {
         self.0.granted.get() == sys.task
     }
 
-    /// Announces a call; gives the identity that makes it: the task that runs now, where `sys` came from another task of the process.
-    /// From a dead process nothing happens, and the call never completes.
+    /// Announces a call; gives the identity that makes it where that is another: the task that runs now, where `sys` came from another task of
+    /// the process. From a dead process nothing happens, and the call never completes.
     #[inline]
-    pub(crate) fn announce(&self, sys: &Identity, header: &Header) -> Identity {
+    pub(crate) fn announce(&self, sys: &Identity, header: &Header) -> Option<Identity> {
         self.with(|core| {
             let polled = self.0.polled.get();
             if polled == sys.task && core.is_current(sys) {
                 core.announce(sys, header);
-                return *sys;
+                return None;
             }
-            let identity = core.acting(polled, sys);
-            if core.is_current(&identity) {
-                core.announce(&identity, header);
-            }
-            identity
+            core.announce_as(polled, sys, header)
         })
     }
 
@@ -218,11 +233,11 @@ impl Kernel {
 }
 
 impl Core {
-    /// Whether `sys` belongs to a live incarnation of its process and to the task that now uses its slot.
+    /// Whether `sys` belongs to a live incarnation of its process and to the task that now uses its slot. A process that ends frees the
+    /// slots of its tasks first, which ends their generation.
     #[inline]
     pub(crate) fn is_current(&self, sys: &Identity) -> bool {
-        let process = &self.processes[sys.process.0 as usize];
-        process.is_live() && process.owner == sys.owner && self.tasks[sys.task.0 as usize].generation == sys.generation
+        self.tasks[sys.task.0 as usize].generation == sys.generation
     }
 
     /// Whether `sys`'s task has no outstanding call. A dead process has none.
@@ -245,6 +260,15 @@ impl Core {
         process.is_live() && process.owner == sys.owner
     }
 
+    #[cold]
+    fn announce_as(&mut self, polled: TaskId, sys: &Identity, header: &Header) -> Option<Identity> {
+        let identity = self.acting(polled, sys);
+        if self.is_current(&identity) {
+            self.announce(&identity, header);
+        }
+        Some(identity)
+    }
+
     /// Who makes a call: a file or a `Sys` may have come from another task of the process, which may have ended since.
     #[cold]
     fn acting(&self, polled: TaskId, sys: &Identity) -> Identity {
@@ -258,41 +282,72 @@ impl Core {
 
     #[inline]
     fn announce(&mut self, sys: &Identity, header: &Header) {
+        if !matches!(self.tasks[sys.task.0 as usize].state, TaskState::Running) {
+            self.second_call(sys, header);
+        }
+        self.announce_call(sys.task, sys.process, sys.ordinal, header);
+    }
+
+    #[cold]
+    fn second_call(&self, sys: &Identity, header: &Header) {
         let state = self.tasks[sys.task.0 as usize].state;
-        assert!(
-            state == TaskState::Running,
+        panic!(
             "a task may have one outstanding call: it announced `{}` while it is {state:?}; spawn a task for the second",
             header.kind
         );
-        self.announce_call(sys.task, sys.process, sys.ordinal, header);
     }
 
     #[inline]
     pub(super) fn announce_call(&mut self, task: TaskId, process: ProcessId, ordinal: u32, header: &Header) {
-        let mut call = Ready { due_ns: self.now_ns, object: header.object, task, process, ordinal, kind: header.kind };
-        call.due_ns += self.latency(&call);
+        let &Header { kind, object, sleep_ns, .. } = header;
+        let due_ns = self.now_ns + self.latency(task, process, ordinal, kind, object);
         let slot = &mut self.tasks[task.0 as usize];
-        slot.call = call;
         slot.announced_ns = self.now_ns;
         slot.is_counted = false;
         if self.has_combinators {
             slot.waker = None;
         }
-        match header.sleep_ns {
+        // Field by field, twice: a copy would wait for the stores that it copies.
+        slot.call.object = object;
+        slot.call.kind = kind;
+        slot.call.due_ns = due_ns;
+        match sleep_ns {
             None => {
                 // A process that announces is running, never paused: no need of `make_ready`.
-                slot.state = TaskState::Ready(self.ready.len());
-                self.ready.push(call);
+                let call = Ready { due_ns, object, task, process, ordinal, kind };
+                if let Some(index) = self.vacant.take() {
+                    slot.state = TaskState::Ready(index);
+                    self.ready[index] = call;
+                } else {
+                    slot.state = TaskState::Ready(self.ready.len());
+                    self.ready.push(call);
+                }
             }
-            Some(sleep_ns) => self.sleep_until(task, call.due_ns.saturating_add(sleep_ns)),
+            Some(sleep_ns) => self.sleep_until(task, due_ns.saturating_add(sleep_ns)),
         }
     }
 
     /// How long a call takes: drawn, and then the strategy has its say.
     #[inline]
-    pub(super) fn latency(&mut self, call: &Ready) -> u64 {
+    pub(super) fn latency(
+        &mut self,
+        task: TaskId,
+        process: ProcessId,
+        ordinal: u32,
+        kind: CallKind,
+        object: u64,
+    ) -> u64 {
         self.calls += 1;
-        let drawn_ns = self.latencies.draw(call.kind, &mut self.processes[call.process.0 as usize].latency);
+        let drawn_ns = self.latencies.draw(kind, &mut self.processes[process.0 as usize].latency);
+        if self.strategy_delays {
+            self.delayed(&Ready { due_ns: self.now_ns, object, task, process, ordinal, kind }, drawn_ns)
+        } else {
+            drawn_ns
+        }
+    }
+
+    #[cold]
+    fn delayed(&mut self, call: &Ready, drawn_ns: u64) -> u64 {
         let delay_ns = self.strategy.delay(call, self.calls, drawn_ns);
         if delay_ns != drawn_ns {
             self.decisions.delays.push((self.calls, delay_ns));
@@ -306,39 +361,54 @@ impl Core {
 
     #[inline]
     fn take_effect<C: Call>(&mut self, sys: &Identity, call: &mut C) -> Poll<Result<C::Value, Errno>> {
-        let mut caller = self.caller(sys);
-        let slot = &mut self.tasks[sys.task.0 as usize];
-        slot.state = TaskState::Running;
-        let (kind, announced_ns) = (slot.call.kind, slot.announced_ns);
-        let mut injected = None;
-        let mut after = None;
+        self.tasks[sys.task.0 as usize].state = TaskState::Running;
         if self.injector.watches(sys.process) {
-            let is_retried = std::mem::replace(&mut slot.is_counted, true);
-            match self.judge(sys.process, &call.header(), is_retried) {
-                Verdict::Nothing => {}
-                Verdict::Storage(fault) => injected = Some(fault),
-                Verdict::After(control) => after = Some(control),
-                Verdict::Inside(fault, control) => (injected, after) = (Some(fault), Some(control)),
-                Verdict::Instead(control) => {
-                    self.controls.push_back(control);
-                    return Poll::Pending;
-                }
-                Verdict::Later(by_ns) => {
-                    self.sleep_until(sys.task, self.now_ns.saturating_add(by_ns));
-                    return Poll::Pending;
-                }
-            }
+            self.take_judged_effect(sys, call)
+        } else {
+            self.effect(sys, call, None)
         }
+    }
+
+    /// As [`Core::take_effect`], of a process that a fault waits for.
+    #[inline(never)]
+    fn take_judged_effect<C: Call>(&mut self, sys: &Identity, call: &mut C) -> Poll<Result<C::Value, Errno>> {
         let slot = &mut self.tasks[sys.task.0 as usize];
-        caller.timed_out = std::mem::take(&mut slot.timed_out);
-        caller.interrupted = std::mem::take(&mut slot.interrupted);
+        let is_retried = std::mem::replace(&mut slot.is_counted, true);
+        let (injected, after) = match self.judge(sys.process, &call.header(), is_retried) {
+            Verdict::Nothing => (None, None),
+            Verdict::Storage(fault) => (Some(fault), None),
+            Verdict::After(control) => (None, Some(control)),
+            Verdict::Inside(fault, control) => (Some(fault), Some(control)),
+            Verdict::Instead(control) => {
+                self.controls.push_back(control);
+                return Poll::Pending;
+            }
+            Verdict::Later(by_ns) => {
+                self.sleep_until(sys.task, self.now_ns.saturating_add(by_ns));
+                return Poll::Pending;
+            }
+        };
+        let poll = self.effect(sys, call, injected);
+        self.controls.extend(after);
+        poll
+    }
+
+    #[inline]
+    fn effect<C: Call>(
+        &mut self,
+        sys: &Identity,
+        call: &mut C,
+        injected: Option<Injected>,
+    ) -> Poll<Result<C::Value, Errno>> {
+        let slot = &mut self.tasks[sys.task.0 as usize];
+        let (kind, announced_ns) = (slot.call.kind, slot.announced_ns);
+        let timed_out = std::mem::take(&mut slot.timed_out);
+        let interrupted = std::mem::take(&mut slot.interrupted);
+        let caller = Caller { task: sys.task, process: sys.process, owner: sys.owner, timed_out, interrupted };
         let effect = match injected {
             Some(Injected::Fail(errno)) => Effect::Done(Err(errno)),
             injected => call.effect(self, caller, injected),
         };
-        if let Some(control) = after {
-            self.controls.push_back(control);
-        }
         match effect {
             Effect::Wait(key, deadline_ns) => {
                 self.wait(sys.task, key, deadline_ns);
@@ -376,7 +446,19 @@ impl Core {
             self.observations.get_mut().latency("fsync_ns", took_ns);
         }
         let (kind, arguments, data) = (header.kind, header.arguments, call.data(value));
-        self.emit(Some(sys), Body::Call { kind, object, arguments, result: numbers, data, took_ns });
+        let head = CallHead { time_ns: self.now_ns, task: sys.task, process: sys.process, boot: sys.boot, kind };
+        self.hasher.call(&head, object, arguments, numbers, data, took_ns);
+        if self.is_watched(Interest::call(kind)) {
+            // Made in place: a copy would wait for the stores that it copies.
+            self.show(&Event {
+                step: self.step,
+                time_ns: self.now_ns,
+                process: Some(sys.process),
+                task: Some(sys.task),
+                boot: sys.boot,
+                body: Body::Call { kind, object, arguments, result: numbers, data, took_ns },
+            });
+        }
         while let Some(inode) = self.disk.next_released() {
             self.wake(WaitKey::File(inode));
         }
@@ -393,6 +475,7 @@ impl Core {
             boot: sys.map_or(0, |sys| sys.boot),
             body,
         };
+        self.hasher.event(&event);
         self.show(&event);
     }
 
@@ -400,12 +483,19 @@ impl Core {
     pub(super) fn emit_of(&mut self, process: ProcessId, body: Body<'_>) {
         let boot = self.processes[process.0 as usize].boot;
         let event = Event { step: self.step, time_ns: self.now_ns, process: Some(process), task: None, boot, body };
+        self.hasher.event(&event);
         self.show(&event);
     }
 
+    /// Whether somebody wants to see events of a kind. Else none is made.
+    #[inline]
+    fn is_watched(&self, kind: Interest) -> bool {
+        self.observed.meets(kind) || self.traced || self.listener.is_some()
+    }
+
+    /// Shows an event that has been hashed.
     #[inline]
     fn show(&mut self, event: &Event<'_>) {
-        self.hasher.event(event);
         if self.observed.meets(Interest::of(&event.body)) {
             self.observe(event);
         }
@@ -416,7 +506,8 @@ impl Core {
 
     fn observe(&mut self, event: &Event<'_>) {
         let Some(mut driver) = self.driver.take() else { return };
-        if let Err(violation) = driver.observe(event, &View::of(self)) {
+        driver.observe(event, &View::of(self));
+        if let Some(violation) = driver.found() {
             self.violations.push(violation);
         }
         self.driver = Some(driver);
@@ -466,10 +557,29 @@ impl Core {
         self.violations.push(violation.at(self.step, self.now_ns));
     }
 
-    /// Decides what happens next: a control, the end, or the step of a task.
+    /// Picks the next step, unless there is something else to do first: what that is, [`Core::next_action`] says.
     #[inline]
+    pub(super) fn next_step(&mut self) -> Option<Step> {
+        self.settle();
+        let is_quiet = self.violations.is_empty() & self.controls.is_empty() & (self.unfinished != 0);
+        let is_within = (self.step < self.steps_max) & (self.now_ns <= self.end_ns) & !self.ready.is_empty();
+        if !(is_quiet & is_within) || self.timers.first_ns().is_some_and(|due_ns| self.is_due(due_ns)) {
+            return None;
+        }
+        Some(self.pick())
+    }
+
+    /// Whether a timer goes before every call.
+    #[inline]
+    fn is_due(&self, due_ns: u64) -> bool {
+        due_ns <= self.now_ns || !self.ready.iter().any(|call| call.due_ns < due_ns)
+    }
+
+    /// Decides what happens next: a control, the end, or the step of a task.
+    #[inline(never)]
     pub(super) fn next_action(&mut self) -> Action {
         loop {
+            self.settle();
             if !self.violations.is_empty() {
                 return Action::End;
             }
@@ -479,36 +589,36 @@ impl Core {
             if self.unfinished == 0 {
                 return Action::End;
             }
-            if let Some(&(due_ns, timer)) = self.timers.first()
-                && (due_ns <= self.now_ns || !self.ready.iter().any(|call| call.due_ns < due_ns))
+            if let Some(due_ns) = self.timers.first_ns()
+                && self.is_due(due_ns)
             {
-                self.timers.pop_first();
                 self.now_ns = self.now_ns.max(due_ns);
-                match timer {
-                    Timer::Task(task) => self.timer_due(task),
-                    timer => self.kernel_timer_due(timer),
+                match self.timers.pop_first() {
+                    Some(Timer::Task(task)) => self.timer_due(task),
+                    Some(timer) => self.kernel_timer_due(timer),
+                    None => {}
                 }
                 continue;
             }
-            if self.ready.is_empty() {
-                self.no_progress(self.who_waits(), "stuck");
+            if self.ready.is_empty() || self.step >= self.steps_max || self.now_ns > self.end_ns {
+                self.stands_still();
                 continue;
             }
-            if self.step >= self.plan.steps_max {
-                self.no_progress(format!("the step budget of {} is used up", self.plan.steps_max), "steps");
-                continue;
-            }
-            if self.now_ns > self.end_ns {
-                let left = self.unfinished;
-                let calm_ns = self.plan.calm_ns;
-                self.no_progress(
-                    format!("{left} processes have not finished {calm_ns} ns into the calm phase"),
-                    "time",
-                );
-                continue;
-            }
-            let Ready { task, kind, .. } = self.pick();
-            return Action::Poll(task, kind);
+            return Action::Poll(self.pick());
+        }
+    }
+
+    /// Says which limit was reached.
+    #[cold]
+    fn stands_still(&mut self) {
+        if self.ready.is_empty() {
+            self.no_progress(self.who_waits(), "stuck");
+        } else if self.step >= self.steps_max {
+            self.no_progress(format!("the step budget of {} is used up", self.steps_max), "steps");
+        } else {
+            let (left, calm_ns) = (self.unfinished, self.plan.calm_ns);
+            let message = format!("{left} processes have not finished {calm_ns} ns into the calm phase");
+            self.no_progress(message, "time");
         }
     }
 
@@ -529,24 +639,31 @@ impl Core {
         format!("nothing can run, and nobody will wake anybody: {}", waits.join(", "))
     }
 
+    /// Whether a choice departs from the default rule.
+    #[inline]
+    fn departs(&self, choice: usize) -> bool {
+        let last = self.last_task.map(|task| &self.tasks[task.0 as usize].state);
+        match last {
+            Some(TaskState::Ready(index)) => *index != choice,
+            _ => choice != default_choice(&self.ready, None),
+        }
+    }
+
     /// Asks the strategy, records its decision, and moves the clock.
     #[inline]
-    fn pick(&mut self) -> Ready {
+    fn pick(&mut self) -> Step {
         self.step += 1;
         let choice = self.strategy.next(&self.ready, self.now_ns);
-        let last = self.last_task.and_then(|task| match self.tasks[task.0 as usize].state {
-            TaskState::Ready(index) => Some(index),
-            _ => None,
-        });
-        if last != Some(choice) && choice != default_choice(&self.ready, last) {
-            let Ready { process, ordinal, kind, .. } = self.ready[choice];
+        let Ready { due_ns, task, process, ordinal, kind, .. } = self.ready[choice];
+        if self.departs(choice) {
             self.decisions.departures.push(Decision { step: self.step, process, ordinal: ordinal as u16, kind });
         }
-        let call = self.take_ready(choice);
-        self.last_task = Some(call.task);
-        self.now_ns = self.now_ns.max(call.due_ns);
+        self.leave_ready(task, kind);
+        self.vacant = Some(choice);
+        self.last_task = Some(task);
+        self.now_ns = self.now_ns.max(due_ns);
         self.disk.set_now_ns(self.now_ns);
-        call
+        Step { task, kind, has_combinators: self.has_combinators, now_ns: self.now_ns }
     }
 
     /// A fault's own draws: on which side of a call it falls, how much of a write it lets through.

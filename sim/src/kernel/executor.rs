@@ -1,7 +1,9 @@
 //! Polls programs: the step loop's outer half. It holds the futures; what they announce is in `core`.
 
-use super::core::{Action, Kernel};
-use super::process::Running;
+use super::core::{Action, Kernel, Step};
+use super::crash_points::Explorer;
+use super::process::{Program, Running};
+use crate::sys::Sys;
 use crate::trace::{CallKind, TaskId};
 use madsim::time::TimeHandle;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,11 +34,22 @@ impl Wake for TaskWaker {
     }
 }
 
+/// What the executor holds of a task.
+pub(super) struct Slot {
+    pub(super) program: Option<Stage>,
+    waker: Waker,
+}
+
+pub(super) enum Stage {
+    /// Booted, and not polled yet.
+    New(Program, Sys),
+    Running(Running),
+}
+
 pub(super) struct Executor {
     pub(super) kernel: Kernel,
-    /// By task slot.
-    pub(super) programs: Vec<Option<Running>>,
-    wakers: Vec<Waker>,
+    /// By task.
+    pub(super) slots: Vec<Slot>,
     woken: Arc<Woken>,
     clock: TimeHandle,
     /// Simulated time as madsim's clock shows it.
@@ -47,29 +60,20 @@ impl Executor {
     pub(super) fn new(kernel: Kernel) -> Executor {
         let clock = TimeHandle::current();
         let woken = Arc::default();
-        Executor { kernel, programs: Vec::new(), wakers: Vec::new(), woken, clock, clock_ns: 0 }
+        Executor { kernel, slots: Vec::new(), woken, clock, clock_ns: 0 }
     }
 
     /// Runs until the end: all work done, or a violation.
-    pub(super) fn run(&mut self) {
+    pub(super) fn run(&mut self, explorer: &mut Explorer<'_>) {
         loop {
-            let (action, now_ns, first, has_combinators) = self.kernel.with(|core| {
-                let action = core.next_action();
-                let first = match action {
-                    Action::Poll(task, kind) => core.begin_if_first(task, kind),
-                    _ => false,
-                };
-                (action, core.now_ns, first, core.has_combinators)
-            });
-            match action {
-                Action::Poll(task, _) => {
-                    if has_combinators && !first {
-                        self.wake_combinator(task);
-                    }
-                    self.poll(task, now_ns, first);
-                }
-                Action::Control(control) => self.control(control),
-                Action::End => return,
+            let picked = self.kernel.with(|core| core.next_step());
+            match picked {
+                Some(step) => self.step_or_explore(step, explorer),
+                None => match self.kernel.with(|core| core.next_action()) {
+                    Action::Poll(step) => self.step_or_explore(step, explorer),
+                    Action::Control(control) => self.control(control),
+                    Action::End => return,
+                },
             }
             if self.woken.any.load(Ordering::Relaxed) {
                 self.wake_foreign();
@@ -78,23 +82,54 @@ impl Executor {
     }
 
     #[inline]
-    fn poll(&mut self, task: TaskId, now_ns: u64, first: bool) {
+    fn step_or_explore(&mut self, step: Step, explorer: &mut Explorer<'_>) {
+        if explorer.is_point(step.kind) {
+            self.step_at_point(step, explorer);
+        } else {
+            self.step(step);
+        }
+    }
+
+    /// A step just before or after which the machine may be taken to have crashed.
+    #[cold]
+    fn step_at_point(&mut self, step: Step, explorer: &mut Explorer<'_>) {
+        if !explorer.before(&self.kernel, step.task, step.kind) {
+            self.step(step);
+            explorer.after(&self.kernel, step.task);
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, step: Step) {
+        let Step { task, kind, has_combinators, now_ns } = step;
+        // No future waits for the grant of a first step, or of one after a foreign wake-up: its event is made here.
+        let first = matches!(kind, CallKind::Boot | CallKind::Start | CallKind::Wake);
+        if first {
+            self.kernel.with(|core| core.begin(task, kind));
+        } else {
+            self.kernel.grant(task);
+            if has_combinators {
+                self.wake_combinator(task);
+            }
+        }
         if now_ns != self.clock_ns {
             // Programs that read `Instant::now()` see simulated time.
             self.clock.advance(Duration::from_nanos(now_ns - self.clock_ns));
             self.clock_ns = now_ns;
         }
-        if !first {
-            self.kernel.grant(task);
+        let Slot { program: stage, waker } = &mut self.slots[task.0 as usize];
+        if stage.is_none() {
+            return;
         }
-        let slot = task.0 as usize;
-        let Some(program) = self.programs[slot].as_mut() else { return };
-        let waker = &self.wakers[slot];
         self.kernel.poll_begins(task, waker);
+        let program = match stage {
+            Some(Stage::Running(program)) => program,
+            _ => Stage::begin(stage),
+        };
         let poll = program.as_mut().poll(&mut Context::from_waker(waker));
         if poll.is_ready() {
             // What the future still holds belongs to a task that runs.
-            self.programs[slot] = None;
+            *stage = None;
         }
         self.kernel.poll_ends();
         let is_unused = self.kernel.take_unused_grant();
@@ -125,26 +160,28 @@ impl Executor {
         });
     }
 
-    /// Puts a program into a task's slot.
-    pub(super) fn install(&mut self, task: TaskId, program: Running) {
-        let slot = task.0 as usize;
-        while self.programs.len() <= slot {
-            let task = TaskId(self.programs.len() as u32);
-            self.programs.push(None);
-            self.wakers.push(Waker::from(Arc::new(TaskWaker { task, woken: self.woken.clone() })));
+    /// A task's slot.
+    pub(super) fn slot(&mut self, task: TaskId) -> &mut Slot {
+        let index = task.0 as usize;
+        while self.slots.len() <= index {
+            let task = TaskId(self.slots.len() as u32);
+            let waker = Waker::from(Arc::new(TaskWaker { task, woken: self.woken.clone() }));
+            self.slots.push(Slot { program: None, waker });
         }
-        self.programs[slot] = Some(program);
+        &mut self.slots[index]
     }
 }
 
-impl super::core::Core {
-    /// The first step of a boot or of a task, and a step after a foreign wake-up: no future waits for the grant, so its event is made here.
-    #[inline]
-    fn begin_if_first(&mut self, task: TaskId, kind: CallKind) -> bool {
-        if !matches!(kind, CallKind::Boot | CallKind::Start | CallKind::Wake) {
-            return false;
+impl Stage {
+    /// Makes the program of a booted task. It runs its first lines here, as the task.
+    #[cold]
+    fn begin(stage: &mut Option<Stage>) -> &mut Running {
+        if let Some(Stage::New(program, sys)) = stage.take() {
+            *stage = Some(Stage::Running(program(sys)));
         }
-        self.begin(task, kind);
-        true
+        match stage {
+            Some(Stage::Running(program)) => program,
+            _ => unreachable!("only a task with a program is begun"),
+        }
     }
 }

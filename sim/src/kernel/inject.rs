@@ -221,7 +221,7 @@ impl Core {
     /// The pages that a failed fsync left in the cache go, some time later.
     pub(crate) fn evict_later(&mut self, inode: InodeId, bits: u64) {
         let in_ns = bits % EVICTION_NS_MAX;
-        self.timers.insert((self.now_ns + in_ns, Timer::Evict(inode)));
+        self.timers.insert(self.now_ns + in_ns, Timer::Evict(inode));
     }
 
     fn fired(&mut self, index: usize) {

@@ -172,12 +172,12 @@ impl Latencies {
 
     #[inline]
     pub(super) fn draw(&self, kind: CallKind, draw: &mut impl Draw) -> u64 {
-        let bits = draw.bits();
+        let bits = draw.half_bits();
         let table = self.0[kind as usize];
-        let slot = (bits >> 60) as usize;
+        let slot = (bits >> 28) as usize;
         let (low, high) = (table[slot], table[slot + 1]);
         // Wrapping is right for a falling pair too, and no table has one.
-        low + ((high.wrapping_sub(low)).wrapping_mul(bits & 0xFFFF) >> 16)
+        low + ((high.wrapping_sub(low)).wrapping_mul(u64::from(bits & 0xFFFF)) >> 16)
     }
 }
 

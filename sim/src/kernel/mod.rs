@@ -3,13 +3,16 @@
 
 mod control;
 mod core;
+mod crash_points;
 mod executor;
 mod facts;
 mod inject;
 pub mod latency;
 mod process;
+mod recovery;
 mod run;
 mod task;
+mod timers;
 mod view;
 mod world;
 

@@ -1,22 +1,25 @@
 //! One run: a fresh thread, a madsim runtime, the world in one madsim task, and the result.
 
 use super::core::{Core, Kernel, Phase};
+use super::crash_points::Explorer;
 use super::executor::Executor;
 use super::inject::Injector;
 use super::latency::{Latencies, PROFILES, Profile};
 use super::process::{Life, Process, Program, StreamKeys};
+use super::timers::Timers;
 use super::view::View;
 use super::world::{FIRST_PID, World};
+use crate::blocking::{Apart, apart};
 use crate::invariant::{CrashPoints, Driver, Violation};
 use crate::metrics::Observations;
 use crate::plan::{Plan, Scenario, StrategyPlan};
 use crate::schedule::{Decisions, Drift, Replay, strategy};
-use crate::seed::Path;
+use crate::seed::{Path, Seed};
 use crate::sys::disk::{Disk, DiskOptions, Owner};
 use crate::trace::{Event, Interest, ProcessId, TraceHash, TraceHasher};
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
@@ -89,41 +92,60 @@ pub fn run(scenario: &(dyn Scenario + Sync), plan: &Plan, settings: Settings) ->
     // std's HashMap is seeded once a thread, and madsim seeds it on a fresh one only.
     let thread = std::thread::Builder::new().name("run".into()).stack_size(STACK_BYTES);
     std::thread::scope(|scope| {
+        let (apart, doer) = apart();
         let run = thread
-            .spawn_scoped(scope, || run_here(scenario, plan, settings))
+            .spawn_scoped(scope, move || run_here(scenario, plan, settings, apart))
             .map_err(|error| RunError(error.to_string()))?;
+        // Until the run's end.
+        doer.serve(scope, STACK_BYTES);
         run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-fn run_here(scenario: &dyn Scenario, plan: &Plan, settings: Settings) -> Result<Outcome, RunError> {
-    let runtime = madsim::runtime::Runtime::with_seed_and_config(plan.seed.0, madsim::Config::default());
-    runtime.block_on(async { run_in_task(scenario, plan, settings) })
+fn run_here<'a>(
+    scenario: &'a (dyn Scenario + Sync),
+    plan: &'a Plan,
+    settings: Settings,
+    apart: Apart<'a>,
+) -> Result<Outcome, RunError> {
+    in_simulation(plan.seed, || {
+        let mut world = World::default();
+        scenario.populate(plan, &mut world);
+        let crash_points = settings.crash_points;
+        let kernel = Kernel::new(core(plan, world, settings)?);
+        let mut explorer = Explorer::new(crash_points, scenario, plan, apart, &kernel);
+        carry_out(&kernel, &mut explorer);
+        kernel.with(|core| core.finish());
+        let (outcome, programs) = kernel.with(|core| (core.outcome(), core.take_programs()));
+        // Dropped while nobody looks at the machine: what a scenario keeps between boots may hold files of it.
+        drop(programs);
+        Ok(outcome)
+    })
 }
 
-fn run_in_task(scenario: &dyn Scenario, plan: &Plan, settings: Settings) -> Result<Outcome, RunError> {
-    crate::sqlite::begin_run();
-    let mut world = World::default();
-    scenario.populate(plan, &mut world);
-    let kernel = Kernel::new(core(plan, world, settings)?);
-    let _installed = crate::sqlite::serve(&kernel);
+/// Does something on this fresh thread in a simulation of its own.
+pub(super) fn in_simulation<T>(seed: Seed, work: impl FnOnce() -> T) -> T {
+    let runtime = madsim::runtime::Runtime::with_seed_and_config(seed.0, madsim::Config::default());
+    runtime.block_on(async {
+        crate::sqlite::begin_run();
+        work()
+    })
+}
+
+/// Runs the machine to its end.
+pub(super) fn carry_out(kernel: &Kernel, explorer: &mut Explorer<'_>) {
+    let _installed = crate::sqlite::serve(kernel);
     let mut executor = Executor::new(kernel.clone());
     kernel.with(|core| match core.phase {
         Phase::Setup => core.controls.push_back(super::Control::Boot(ProcessId(0))),
         _ => core.start_all(),
     });
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| executor.run())) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| executor.run(explorer))) {
         let message = panic_text(&*panic);
         let polled = kernel.poll_ends();
         kernel.with(|core| core.panicked(polled, message));
     }
     executor.shut_down();
-    drop(executor);
-    kernel.with(|core| core.finish());
-    let (outcome, programs) = kernel.with(|core| (core.outcome(), core.take_programs()));
-    // Dropped while nobody looks at the machine: what a scenario keeps between boots may hold files of it.
-    drop(programs);
-    Ok(outcome)
 }
 
 pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
@@ -131,12 +153,17 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
 }
 
-fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError> {
+pub(super) fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError> {
     let seed = plan.seed;
     let profile = Profile::named(&plan.latency).ok_or_else(|| {
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
     })?;
+    let strategy_is_replay = settings.replay.is_some();
+    let strategy = match settings.replay {
+        Some(decisions) => Box::new(Replay::new(decisions)),
+        None => strategy(if world.has_preparation { StrategyPlan::Timed } else { plan.strategy }, seed),
+    };
     let stream_keys = StreamKeys::default();
     let processes: Vec<Process> = world
         .processes
@@ -182,13 +209,14 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
         return Err(RunError(format!("fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits")));
     }
     let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
-    let strategy_is_replay = settings.replay.is_some();
     Ok(Core {
         seed,
         plan: Rc::new(plan.clone()),
         now_ns: 0,
         step: 0,
+        steps_max: plan.steps_max,
         calls: 0,
+        operations_begun: 0,
         phase: if world.has_preparation { Phase::Setup } else { Phase::Chaos },
         end_ns: u64::MAX,
         disk: Disk::new(
@@ -208,16 +236,15 @@ fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError>
         free_tasks: Vec::new(),
         has_combinators: false,
         ready: Vec::new(),
-        timers: BTreeSet::new(),
+        vacant: None,
+        timers: Timers::default(),
         waiting: BTreeMap::new(),
         controls: VecDeque::new(),
         injector,
         latencies: Latencies::of(profile),
         stream_keys,
-        strategy: match settings.replay {
-            Some(decisions) => Box::new(Replay::new(decisions)),
-            None => strategy(if world.has_preparation { StrategyPlan::Timed } else { plan.strategy }, seed),
-        },
+        strategy_delays: strategy.delays(),
+        strategy,
         strategy_is_replay,
         last_task: None,
         decisions: Decisions::default(),
@@ -259,7 +286,7 @@ impl Core {
     }
 
     /// Takes the programs of all processes out: they hold whatever the scenario gave them.
-    fn take_programs(&mut self) -> Vec<Program> {
+    pub(super) fn take_programs(&mut self) -> Vec<Program> {
         let none: Program = Rc::new(|_| Box::pin(std::future::pending()));
         self.processes.iter_mut().map(|process| std::mem::replace(&mut process.program, none.clone())).collect()
     }

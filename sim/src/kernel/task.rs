@@ -109,16 +109,28 @@ impl Core {
         }
     }
 
-    /// Takes a call out of the ready list, in constant time.
+    /// Fills the place of the picked call in the ready list, if nothing has taken it.
     #[inline]
-    pub(super) fn take_ready(&mut self, index: usize) -> Ready {
-        let call = self.ready.swap_remove(index);
-        let slot = &mut self.tasks[call.task.0 as usize];
-        if call.kind == CallKind::Wake {
+    pub(super) fn settle(&mut self) {
+        if let Some(index) = self.vacant.take() {
+            self.remove_ready(index);
+        }
+    }
+
+    /// Notes that a task's call is no longer in the ready list.
+    #[inline]
+    pub(super) fn leave_ready(&mut self, task: TaskId, kind: CallKind) {
+        let slot = &mut self.tasks[task.0 as usize];
+        if kind == CallKind::Wake {
             slot.wake = WakeState::None;
         } else {
             slot.state = TaskState::Picked;
         }
+    }
+
+    /// Takes an entry out of the ready list, in constant time.
+    fn remove_ready(&mut self, index: usize) {
+        self.ready.swap_remove(index);
         if let Some(moved) = self.ready.get(index) {
             let slot = &mut self.tasks[moved.task.0 as usize];
             if moved.kind == CallKind::Wake {
@@ -127,7 +139,15 @@ impl Core {
                 slot.state = TaskState::Ready(index);
             }
         }
-        call
+    }
+
+    /// Takes a task's call out of the ready list. True if it was there.
+    fn take_ready(&mut self, task: TaskId) -> bool {
+        self.settle();
+        let TaskState::Ready(index) = self.tasks[task.0 as usize].state else { return false };
+        self.tasks[task.0 as usize].state = TaskState::Picked;
+        self.remove_ready(index);
+        true
     }
 
     /// A step for a task that something other than a system call has woken.
@@ -138,7 +158,7 @@ impl Core {
             return;
         }
         let call = Ready { due_ns: self.now_ns, object: 0, task, process, ordinal, kind: CallKind::Wake };
-        let due_ns = self.now_ns + self.latency(&call);
+        let due_ns = self.now_ns + self.latency(task, process, ordinal, CallKind::Wake, 0);
         self.tasks[task.0 as usize].wake_announced_ns = self.now_ns;
         self.make_wake_ready(Ready { due_ns, ..call });
     }
@@ -156,15 +176,16 @@ impl Core {
 
     /// Takes a task's step for a wake-up out of the ready list. True if it has one there.
     pub(super) fn take_wake(&mut self, task: TaskId) -> bool {
+        self.settle();
         let WakeState::Ready(index) = self.tasks[task.0 as usize].wake else { return false };
-        self.take_ready(index);
+        self.tasks[task.0 as usize].wake = WakeState::None;
+        self.remove_ready(index);
         true
     }
 
     /// Holds back what a task has ready: its process is paused.
     pub(super) fn hold(&mut self, task: TaskId) {
-        if let TaskState::Ready(index) = self.tasks[task.0 as usize].state {
-            self.take_ready(index);
+        if self.take_ready(task) {
             self.tasks[task.0 as usize].state = TaskState::Held;
         }
         if self.take_wake(task) {
@@ -203,7 +224,7 @@ impl Core {
         let slot = &mut self.tasks[task.0 as usize];
         slot.call.due_ns = due_ns;
         slot.state = TaskState::Asleep { due_ns };
-        self.timers.insert((due_ns, Timer::Task(task)));
+        self.timers.insert(due_ns, Timer::Task(task));
     }
 
     /// Blocks a task until `key` is woken or the deadline comes.
@@ -211,7 +232,7 @@ impl Core {
         self.tasks[task.0 as usize].state = TaskState::Waiting { key, deadline_ns };
         self.waiting.entry(key).or_default().push(task);
         if let Some(due_ns) = deadline_ns {
-            self.timers.insert((due_ns, Timer::Task(task)));
+            self.timers.insert(due_ns, Timer::Task(task));
         }
     }
 
@@ -220,7 +241,7 @@ impl Core {
         let queue = self.waiting.remove(&key).unwrap_or_default();
         for (due_ns, task) in (self.now_ns + 1..).zip(queue) {
             if let TaskState::Waiting { deadline_ns: Some(due_ns), .. } = self.tasks[task.0 as usize].state {
-                self.timers.remove(&(due_ns, Timer::Task(task)));
+                self.timers.remove(due_ns, Timer::Task(task));
             }
             self.rejoin(task, due_ns);
         }
@@ -257,16 +278,16 @@ impl Core {
     /// Takes back whatever a task has announced: it never happened.
     pub(super) fn withdraw(&mut self, task: TaskId) {
         match self.tasks[task.0 as usize].state {
-            TaskState::Ready(index) => {
-                self.take_ready(index);
+            TaskState::Ready(_) => {
+                self.take_ready(task);
             }
             TaskState::Asleep { due_ns } => {
-                self.timers.remove(&(due_ns, Timer::Task(task)));
+                self.timers.remove(due_ns, Timer::Task(task));
             }
             TaskState::Waiting { key, deadline_ns } => {
                 self.stop_waiting(task, key);
                 if let Some(due_ns) = deadline_ns {
-                    self.timers.remove(&(due_ns, Timer::Task(task)));
+                    self.timers.remove(due_ns, Timer::Task(task));
                 }
             }
             TaskState::Free | TaskState::Running | TaskState::Picked | TaskState::Held => {}
@@ -285,7 +306,7 @@ impl Core {
             if let TaskState::Asleep { due_ns } = self.tasks[task.0 as usize].state
                 && self.tasks[task.0 as usize].call.kind == CallKind::Sleep
             {
-                self.timers.remove(&(due_ns, Timer::Task(task)));
+                self.timers.remove(due_ns, Timer::Task(task));
                 self.tasks[task.0 as usize].interrupted = true;
                 self.rejoin(task, self.now_ns + 1);
             }

@@ -69,6 +69,11 @@ impl<'a> View<'a> {
         self.is_calm() || self.core.plan.strategy == crate::plan::StrategyPlan::Timed
     }
 
+    /// The machine's boot id, as programs see it: another after each machine crash.
+    pub fn boot_id(&self) -> u64 {
+        self.core.boot_id()
+    }
+
     /// The simulated disk.
     pub fn disk(&self) -> &'a Disk {
         &self.core.disk
@@ -108,8 +113,9 @@ impl<'a> View<'a> {
     }
 
     /// The calls that are announced and may be picked, in no order that means anything.
-    pub fn ready(&self) -> &'a [Ready] {
-        &self.core.ready
+    pub fn ready(&self) -> impl Iterator<Item = &'a Ready> {
+        let (calls, vacant) = (&self.core.ready, self.core.vacant);
+        calls.iter().enumerate().filter(move |(index, _)| Some(*index) != vacant).map(|(_, call)| call)
     }
 
     /// Whether a task waits: for a lock, a message, another task.

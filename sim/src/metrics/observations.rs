@@ -55,6 +55,12 @@ impl Observations {
         self.count("crash_operations_kept", report.kept as u64);
         self.count("crash_operations_lost", report.lost as u64);
         self.count("crash_writes_torn", report.torn as u64);
+        if report.lost > 0 {
+            self.cover("power_loss_lost_unsynced");
+        }
+        if report.torn > 0 {
+            self.cover("power_loss_tore_write");
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! Who steps next: the strategies, one file each. The step loop that asks them is in `kernel`.
 
+mod departures;
 mod random;
 mod replay;
 mod round_robin;
 mod timed;
 
+pub use departures::Departures;
 pub use random::Random;
 pub use replay::{Decision, Decisions, Drift, Replay};
 pub use round_robin::RoundRobin;
@@ -40,6 +42,11 @@ pub trait Strategy {
     fn delay(&mut self, call: &Ready, sequence: u64, drawn_ns: u64) -> u64 {
         let _ = (call, sequence);
         drawn_ns
+    }
+
+    /// Whether it makes calls slower: only then is it asked for [`Strategy::delay`].
+    fn delays(&self) -> bool {
+        false
     }
 
     /// A process has started (again).

@@ -1,6 +1,7 @@
 //! `replay`: follows recorded decisions, and says where it had to leave them. Files of decisions are not its business.
 
-use super::{Ready, Strategy, default_choice};
+use super::departures::Cursor;
+use super::{Departures, Ready, Strategy, default_choice};
 use crate::trace::{CallKind, ProcessId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -22,7 +23,7 @@ pub struct Decision {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decisions {
     /// Departures from the default rule, by step.
-    pub departures: Vec<Decision>,
+    pub departures: Departures,
     /// Latencies that a strategy changed: (number of the call, its latency in nanoseconds).
     pub delays: Vec<(u64, u64)>,
 }
@@ -61,7 +62,7 @@ impl fmt::Display for Drift {
 pub struct Replay {
     decisions: Decisions,
     step: u64,
-    next_departure: usize,
+    next_departure: Cursor,
     next_delay: usize,
     last: Option<(ProcessId, u32)>,
     drift: Option<Drift>,
@@ -70,7 +71,7 @@ pub struct Replay {
 impl Replay {
     /// A replay of `decisions`.
     pub fn new(decisions: Decisions) -> Replay {
-        Replay { decisions, step: 0, next_departure: 0, next_delay: 0, last: None, drift: None }
+        Replay { decisions, step: 0, next_departure: Cursor::default(), next_delay: 0, last: None, drift: None }
     }
 }
 
@@ -84,10 +85,9 @@ impl Strategy for Replay {
         self.step += 1;
         let last = self.last.and_then(|last| ready.iter().position(|call| is_own_call(call, last)));
         let mut choice = default_choice(ready, last);
-        if let Some(&expected) =
-            self.decisions.departures.get(self.next_departure).filter(|decision| decision.step == self.step)
-        {
-            self.next_departure += 1;
+        let next = self.next_departure.peek(&self.decisions.departures);
+        if let Some(expected) = next.filter(|decision| decision.step == self.step) {
+            self.next_departure.next(&self.decisions.departures);
             let same_task = |call: &Ready| call.process == expected.process && call.ordinal as u16 == expected.ordinal;
             let exact = ready.iter().position(|call| same_task(call) && call.kind == expected.kind);
             if exact.is_none() && self.drift.is_none() {
@@ -102,6 +102,10 @@ impl Strategy for Replay {
         }
         self.last = Some((ready[choice].process, ready[choice].ordinal));
         choice
+    }
+
+    fn delays(&self) -> bool {
+        !self.decisions.delays.is_empty()
     }
 
     fn delay(&mut self, _call: &Ready, sequence: u64, drawn_ns: u64) -> u64 {
@@ -122,7 +126,7 @@ impl Strategy for Replay {
     fn run_ended(&mut self) {
         // A run that ends before its recording has left it, too.
         if self.drift.is_none()
-            && let Some(&expected) = self.decisions.departures.get(self.next_departure)
+            && let Some(expected) = self.next_departure.peek(&self.decisions.departures)
         {
             self.drift = Some(Drift { step: self.step + 1, expected, found: Vec::new() });
         }

@@ -13,6 +13,7 @@ pub(super) fn keep() {
         tune();
         // SAFETY: this option has one int. Where SQLite is in use already it refuses, and goes on keeping accounts that nobody reads.
         unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, 0 as c_int) };
+        super::page_cache::install();
     });
 }
 

@@ -27,6 +27,7 @@
 //! | `random` | the seeding of SQLite's own generator |
 //! | `inspect` | SQLite on a copy of a disk, outside the run |
 //! | `memory` | the C library's allocator, tuned |
+//! | `page_cache` | keeps code outside of the run from taking pages of its programs |
 //! | `code` | errors as SQLite's result codes |
 //! | `version` | which SQLite this is |
 
@@ -41,6 +42,7 @@ mod inspect;
 mod memory;
 mod methods;
 mod open;
+mod page_cache;
 mod random;
 mod shared_lock;
 mod shared_memory;
@@ -56,7 +58,8 @@ pub use shared_lock::{SharedLockCall, WalLocks};
 pub use version::{compile_options, source_id};
 
 pub(crate) use file::{program_key, serve};
-pub(crate) use random::forget_seed;
+pub(crate) use page_cache::outside_of_the_run;
+pub(crate) use random::{Saved, forget_seed};
 pub(crate) use state::State;
 
 /// Resets SQLite's process-wide state, so that a run doesn't depend on the runs before it.

@@ -36,10 +36,10 @@ pub(super) fn seeded() {
 }
 
 /// Keeps the generator's state, and brings it back when dropped.
-pub(super) struct Saved;
+pub(crate) struct Saved;
 
 impl Saved {
-    pub(super) fn new() -> Saved {
+    pub(crate) fn new() -> Saved {
         // SAFETY: this control has no arguments.
         unsafe { ffi::sqlite3_test_control(SAVE) };
         Saved

@@ -144,7 +144,9 @@ impl<C: Call> Future for Announced<'_, C> {
         let this = &mut *self;
         match this.state {
             State::New => {
-                this.by = this.sys.kernel.announce(&this.sys.identity, &this.call.header());
+                if let Some(by) = this.sys.kernel.announce(&this.by, &this.call.header()) {
+                    this.by = by;
+                }
                 this.sys.kernel.wakes_through(&this.by, context.waker());
                 this.state = State::Announced;
                 Poll::Pending

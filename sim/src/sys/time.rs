@@ -1,11 +1,14 @@
 //! Clocks, sleep, yield and entropy. Reading a clock or drawing entropy is no step: nothing outside the process can tell when it happened.
 
-use super::call::{Call, Caller, Effect, Header};
+use super::call::{Announced, Call, Caller, Effect, Header};
 use super::{Result, Sys};
 use crate::errno::Errno;
 use crate::kernel::{Core, Injected};
 use crate::seed::Draw;
 use crate::trace::CallKind;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// 2026-09-21T14:13:20Z: the machine's wall clock at the start of a run, in nanoseconds since the Unix epoch.
 pub(crate) const WALL_START_NS: u64 = 1_790_000_000_000_000_000;
@@ -28,6 +31,18 @@ impl Call for Yield {
     #[inline]
     fn number(&self, (): &()) -> u64 {
         0
+    }
+}
+
+/// A yield can't fail, but for a dead process, whom nobody asks.
+struct Yielding<'a>(Announced<'a, Yield>);
+
+impl Future for Yielding<'_> {
+    type Output = ();
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.0).poll(context).map(drop)
     }
 }
 
@@ -56,16 +71,16 @@ impl Call for Sleep {
 
 impl Sys {
     /// Lets others go first (sched_yield(2)).
-    pub async fn yield_now(&self) {
-        let _: Result<()> = self.call(Yield).await;
+    pub fn yield_now(&self) -> impl Future<Output = ()> + '_ {
+        Yielding(self.call(Yield))
     }
 
     /// Sleeps for at least so many simulated nanoseconds (nanosleep(2)).
     ///
     /// # Errors
     /// [`Errno::Interrupted`] when the process is asked to end.
-    pub async fn sleep(&self, for_ns: u64) -> Result<()> {
-        self.call(Sleep { for_ns }).await
+    pub fn sleep(&self, for_ns: u64) -> impl Future<Output = Result<()>> + '_ {
+        self.call(Sleep { for_ns })
     }
 
     /// Nanoseconds since the machine's boot (CLOCK_MONOTONIC). Starts again at 0 after a machine crash.

@@ -271,7 +271,19 @@ impl Interest {
         self.0 & other.0 != 0
     }
 
+    /// Whether it has the kind of event with this number.
+    pub(crate) const fn has(self, bit: u32) -> bool {
+        self.0 >> bit & 1 == 1
+    }
+
+    /// The number of its kind of event, of one that has only one.
+    #[inline]
+    pub(crate) const fn bit(self) -> u32 {
+        self.0.trailing_zeros() & 63
+    }
+
     /// What `body` belongs to.
+    #[inline]
     pub fn of(body: &Body<'_>) -> Interest {
         match body {
             Body::Call { kind, .. } => Interest::call(*kind),

@@ -1,9 +1,10 @@
 //! The running hash of a run: 128 bits of xxh3 over every event and, last, the durable image. No cryptographic strength is meant.
 
-use super::event::{Body, Ended, Event};
+use super::event::{Body, CallKind, Ended, Event, ProcessId, TaskId};
+use crate::errno::Errno;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// The hash of a whole run, printed as 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -17,6 +18,22 @@ impl fmt::Display for TraceHash {
 
 const BATCH_BYTES: usize = 1024;
 const HEAD_BYTES: usize = 64;
+/// Marks the short head of a call that touched nothing, had no arguments and returned 0.
+const SHORT: u64 = 1 << 40;
+
+/// Who made a call, and when.
+pub struct CallHead {
+    /// Simulated time, in nanoseconds.
+    pub time_ns: u64,
+    /// The task.
+    pub task: TaskId,
+    /// Its process.
+    pub process: ProcessId,
+    /// The process's boot.
+    pub boot: u32,
+    /// Which call.
+    pub kind: CallKind,
+}
 
 /// Takes in events, gives the hash. Heads are gathered and hashed a batch at a time: xxh3's set-up costs more than 64 bytes.
 pub struct TraceHasher {
@@ -46,20 +63,58 @@ impl TraceHasher {
             | u64::from(event.process.map_or(u32::MAX, |process| process.0));
         match &event.body {
             Body::Call { kind, object, arguments, result, data, took_ns } => {
-                let result = match result {
-                    Ok(value) => *value,
-                    Err(errno) => u64::MAX - *errno as u64,
-                };
-                let kind = u64::from(*kind as u8) << 32 | u64::from(event.boot);
-                self.head([event.time_ns, who, kind, *object, arguments[0], arguments[1], result, *took_ns]);
-                if !data.is_empty() {
-                    self.bytes(data);
-                }
+                self.of_call(event.time_ns, who, event.boot, *kind, *object, *arguments, *result, data, *took_ns);
             }
             body => self.rare(event, who, body),
         }
     }
 
+    /// As [`TraceHasher::event`] with [`Body::Call`], for a call whose event nobody wants to see.
+    #[inline]
+    pub fn call(
+        &mut self,
+        head: &CallHead,
+        object: u64,
+        arguments: [u64; 2],
+        result: Result<u64, Errno>,
+        data: &[u8],
+        took_ns: u64,
+    ) {
+        self.events += 1;
+        let who = u64::from(head.task.0) << 32 | u64::from(head.process.0);
+        self.of_call(head.time_ns, who, head.boot, head.kind, object, arguments, result, data, took_ns);
+    }
+
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the fields of one event, in registers")]
+    fn of_call(
+        &mut self,
+        time_ns: u64,
+        who: u64,
+        boot: u32,
+        kind: CallKind,
+        object: u64,
+        arguments: [u64; 2],
+        result: Result<u64, Errno>,
+        data: &[u8],
+        took_ns: u64,
+    ) {
+        let result = match result {
+            Ok(value) => value,
+            Err(errno) => u64::MAX - errno as u64,
+        };
+        let kind = u64::from(kind as u8) << 32 | u64::from(boot);
+        if object | arguments[0] | arguments[1] | result == 0 && data.is_empty() {
+            self.head([time_ns, who, kind | SHORT, took_ns]);
+            return;
+        }
+        self.head([time_ns, who, kind, object, arguments[0], arguments[1], result, took_ns]);
+        if !data.is_empty() {
+            self.bytes(data);
+        }
+    }
+
+    #[cold]
     fn rare(&mut self, event: &Event<'_>, who: u64, body: &Body<'_>) {
         let (tag, first, second, data): (u64, u64, u64, &[u8]) = match body {
             Body::Call { .. } => unreachable!("calls have a path of their own"),
@@ -97,21 +152,22 @@ impl TraceHasher {
     }
 
     #[inline]
-    fn head(&mut self, words: [u64; 8]) {
+    fn head<const WORDS: usize>(&mut self, words: [u64; WORDS]) {
         if self.used + HEAD_BYTES > BATCH_BYTES {
             self.flush();
         }
-        let slot = &mut self.batch[self.used..self.used + HEAD_BYTES];
+        let slot = &mut self.batch[self.used..self.used + WORDS * 8];
         for (bytes, word) in slot.chunks_exact_mut(8).zip(words) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
-        self.used += HEAD_BYTES;
+        self.used += WORDS * 8;
     }
 
-    /// Takes in bytes that belong to the last event.
+    /// Takes in bytes that belong to the last event: by their own digest, which costs less than to stream them.
+    #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
-        self.flush();
-        self.state.update(bytes);
+        let digest = xxh3_128(bytes);
+        self.head([digest as u64, (digest >> 64) as u64]);
     }
 
     fn flush(&mut self) {

@@ -9,5 +9,5 @@ pub mod layer;
 mod record;
 
 pub use event::{Body, CallKind, Ended, Event, Interest, ProcessId, TaskId};
-pub use hash::{TraceHash, TraceHasher};
+pub use hash::{CallHead, TraceHash, TraceHasher};
 pub use record::{Record, RecordBody};

@@ -1,5 +1,6 @@
 //! The command line: one file for each command's arguments. What a command does is in the file of its name beside this folder.
 
+mod check;
 mod draw;
 mod list;
 mod output;
@@ -7,6 +8,7 @@ mod replay;
 mod run;
 mod sweep;
 
+pub(crate) use check::CheckArguments;
 pub(crate) use draw::DrawArguments;
 pub(crate) use list::{ListArguments, Listed};
 pub(crate) use output::{ArtifactArguments, LogLevel};

@@ -1,6 +1,6 @@
 //! The arguments of `replay`.
 
-use super::{ArtifactArguments, DrawArguments};
+use super::{ArtifactArguments, CheckArguments, DrawArguments};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -30,6 +30,10 @@ pub(crate) struct ReplayArguments {
     /// Print one JSON object, as `run --json` does.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// What is checked.
+    #[command(flatten)]
+    pub(crate) check: CheckArguments,
 
     /// How the seed's plan is drawn.
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! The arguments of `run`.
 
-use super::{ArtifactArguments, DrawArguments};
+use super::{ArtifactArguments, CheckArguments, DrawArguments};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -38,6 +38,10 @@ pub(crate) struct RunArguments {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// What is checked.
+    #[command(flatten)]
+    pub(crate) check: CheckArguments,
 
     /// How the plan is drawn.
     #[command(flatten)]

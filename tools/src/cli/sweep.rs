@@ -1,6 +1,6 @@
 //! The arguments of `sweep`.
 
-use super::{ArtifactArguments, DrawArguments};
+use super::{ArtifactArguments, CheckArguments, DrawArguments};
 use crate::duration;
 use crate::seeds::{self, Seeds};
 use clap::Args;
@@ -39,6 +39,10 @@ pub(crate) struct SweepArguments {
     /// Print one JSON line for each seed, and a last one with the summary.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// What is checked.
+    #[command(flatten)]
+    pub(crate) check: CheckArguments,
 
     /// How plans are drawn.
     #[command(flatten)]

@@ -195,10 +195,20 @@ fn summary_of_run(result: &RunResult) -> Table {
         add(&mut table, "transactions per simulated second", format!("{rate:.1}"));
     }
     add(&mut table, "zero-byte files", result.count("zero_byte_files"));
+    let crashes = ["crash_points", "crash_images", "crash_recoveries"].map(|name| result.count(name));
+    add_crash_points(&mut table, crashes);
     add_latencies(&mut table, &result.strategy, &result.metrics);
     add(&mut table, "coverage", counts(&result.coverage));
     add(&mut table, "trace hash", result.trace_hash.as_deref().unwrap_or("none"));
     table
+}
+
+/// How many points were explored; distinct images; recoveries.
+fn add_crash_points(table: &mut Table, [points, images, recoveries]: [u64; 3]) {
+    if points > 0 {
+        let counts = [points, images, recoveries].map(grouped).join(" / ");
+        add(table, "crash points / images / recoveries", counts);
+    }
 }
 
 fn add_latencies(table: &mut Table, strategy: &str, metrics: &BTreeMap<String, Metric>) {
@@ -235,6 +245,7 @@ fn summary_of_sweep(summary: &SweepSummary) -> Table {
         add_latency(&mut table, timed, name, latency);
     }
     add(&mut table, "faults that fired", counts(&summary.faults));
+    add_crash_points(&mut table, [summary.crash_points, summary.crash_images, summary.crash_recoveries]);
     add(&mut table, "run twice, differing", format!("{}, {}", summary.run_twice, summary.differences.len()));
     if summary.workers_replaced > 0 {
         add(&mut table, "workers replaced", summary.workers_replaced);

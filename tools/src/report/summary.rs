@@ -77,6 +77,12 @@ pub(crate) struct SweepSummary {
     pub(crate) never_happened_not_judged_for: Vec<String>,
     /// How many faults of each kind fired.
     pub(crate) faults: BTreeMap<String, u64>,
+    /// Crash points that were explored.
+    pub(crate) crash_points: u64,
+    /// Images of a crash that were met there, in each run each once.
+    pub(crate) crash_images: u64,
+    /// Recoveries from them that were run.
+    pub(crate) crash_recoveries: u64,
     /// Simulated latencies of all runs by strategy and name, in nanoseconds. They mean time only under `timed`.
     pub(crate) latencies: BTreeMap<String, BTreeMap<String, Quantiles>>,
     /// How many runs each strategy had.

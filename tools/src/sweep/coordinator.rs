@@ -48,7 +48,8 @@ impl Sweep<'_> {
 
     fn request(&self, index: u64, also: Also) -> Request {
         let (scenario, seed) = self.run(index);
-        Request { scenario: scenario.name().to_owned(), seed, options: self.options.clone(), also }
+        let crash_points = self.arguments.check.crash_points();
+        Request { scenario: scenario.name().to_owned(), seed, options: self.options.clone(), crash_points, also }
     }
 
     fn plan(&self, index: u64) -> anyhow::Result<Plan> {
@@ -381,7 +382,7 @@ fn reproduce(
             // It took its decisions with it: the plan alone must do.
             let (scenario, plan) = (sweep.run(index).0, sweep.plan(index)?);
             let result = RunResult::lost(scenario, &plan, 0, violation);
-            let written = Reproducer::new(&plan, &result, None).write(folder);
+            let written = Reproducer::new(&plan, &result, request.crash_points, None).write(folder);
             written.map(|path| Some(path.display().to_string())).map_err(|error| format!("{error:#}"))
         }
     };

@@ -28,6 +28,9 @@ impl Tally {
         summary.seeds += 1;
         summary.steps += result.steps;
         summary.simulated_ns = summary.simulated_ns.saturating_add(result.simulated_ns);
+        summary.crash_points += result.count("crash_points");
+        summary.crash_images += result.count("crash_images");
+        summary.crash_recoveries += result.count("crash_recoveries");
         *summary.strategies.entry(result.strategy.clone()).or_default() += 1;
         *self.runs.entry(result.scenario.clone()).or_default() += 1;
         for (kind, count) in &result.faults {

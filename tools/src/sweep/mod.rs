@@ -81,7 +81,7 @@ const SEEDS_BEFORE: u64 = 20;
 
 /// The command that shows the first thing that went wrong.
 fn reproduce(program: &str, arguments: &SweepArguments, summary: &SweepSummary, exit: Exit) -> Option<String> {
-    let draw = arguments.draw.words();
+    let draw = [arguments.draw.words(), arguments.check.words()].concat();
     let words: Vec<String> = match exit {
         Exit::Pass | Exit::Usage | Exit::Internal | Exit::Interrupted => return None,
         Exit::Nondeterministic => {

@@ -2,6 +2,7 @@
 
 use crate::report::RunResult;
 use seedstorm_sim::Options;
+use seedstorm_sim::invariant::CrashPoints;
 use seedstorm_sim::metrics::Latencies;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,8 @@ pub(crate) struct Request {
     pub(crate) seed: u64,
     /// How its plan is drawn.
     pub(crate) options: Options,
+    /// How many of its crash points are explored.
+    pub(crate) crash_points: CrashPoints,
     /// What is wanted beside the result.
     pub(crate) also: Also,
 }
@@ -80,8 +83,13 @@ mod tests {
 
     #[test]
     fn messages_are_found_among_what_programs_print() {
-        let request =
-            Request { scenario: "storm".into(), seed: u64::MAX, options: Options::default(), also: Also::Nothing };
+        let request = Request {
+            scenario: "storm".into(),
+            seed: u64::MAX,
+            options: Options::default(),
+            crash_points: CrashPoints::Sampled(7),
+            also: Also::Nothing,
+        };
         let mut line = b"a program says hello, without a new line".to_vec();
         send(&mut line, &request).expect("memory takes everything");
         let line = String::from_utf8(line).expect("text");

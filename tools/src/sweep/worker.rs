@@ -65,7 +65,8 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
         Also::Trace(path) => Some(Tracing::create(path)?),
         Also::Nothing | Also::Reproducer(_) => None,
     };
-    let settings = Settings { listener: tracing.as_ref().map(Tracing::listener), ..Settings::default() };
+    let listener = tracing.as_ref().map(Tracing::listener);
+    let settings = Settings { listener, crash_points: request.crash_points, ..Settings::default() };
     let measured = measured::run(scenario, &plan, settings)?;
     if let Some(tracing) = tracing {
         tracing.finish(measured.outcome.trace_hash)?;
@@ -75,7 +76,8 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
     if let Also::Reproducer(folder) = &request.also
         && !result.passed()
     {
-        let path = Reproducer::new(&plan, &result, Some(measured.outcome.decisions)).write(folder)?;
+        let path =
+            Reproducer::new(&plan, &result, request.crash_points, Some(measured.outcome.decisions)).write(folder)?;
         result.reproducer = Some(path.display().to_string());
     }
     Ok((result, latencies))

@@ -4,11 +4,14 @@
 //! | file | what |
 //! |---|---|
 //! | `choice` | [`CrashPoints`]: how many points of a run are explored |
+//! | `sample` | which ones, when not all |
 //! | `survivor` | [`Survivor`]: a disk after a crash and the recovery from it |
 
 mod choice;
+mod sample;
 mod survivor;
 
 pub use choice::CrashPoints;
+pub(crate) use sample::Sample;
 pub(crate) use survivor::Readings;
 pub use survivor::{Recovered, Survivor};

@@ -3,6 +3,9 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::LazyLock;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+use super::digest::Digest;
 
 /// The size of a block, and of a page of the page cache.
 pub(super) const BLOCK_BYTES: usize = 4096;
@@ -14,7 +17,7 @@ pub const SECTOR_BYTES: u64 = 512;
 #[derive(Clone)]
 pub(super) struct Block {
     bytes: [u8; BLOCK_BYTES],
-    digest: OnceCell<[u8; 32]>,
+    digest: OnceCell<Digest>,
 }
 
 impl Block {
@@ -22,13 +25,13 @@ impl Block {
         Block { bytes: [0; BLOCK_BYTES], digest: OnceCell::new() }
     }
 
-    fn digest(&self) -> [u8; 32] {
-        *self.digest.get_or_init(|| *blake3::hash(&self.bytes).as_bytes())
+    fn digest(&self) -> Digest {
+        *self.digest.get_or_init(|| xxh3_128(&self.bytes).to_le_bytes())
     }
 }
 
 /// The digest of a block of zeros, which is what an absent block reads as.
-static ZERO_DIGEST: LazyLock<[u8; 32]> = LazyLock::new(|| *blake3::hash(&[0; BLOCK_BYTES]).as_bytes());
+static ZERO_DIGEST: LazyLock<Digest> = LazyLock::new(|| xxh3_128(&[0; BLOCK_BYTES]).to_le_bytes());
 
 /// A file's bytes. Absent blocks read as zeros. All bytes of present blocks past the length are zero.
 #[derive(Clone, Default)]
@@ -37,7 +40,7 @@ pub(super) struct Content {
     blocks: Vec<Option<Rc<Block>>>,
     present: u64,
     /// The digest of length and bytes, once someone asked for it.
-    digest: OnceCell<[u8; 32]>,
+    digest: OnceCell<Digest>,
 }
 
 /// The block that a byte is in, and its place there.
@@ -258,19 +261,18 @@ impl Content {
     }
 
     /// The digest of the length and the bytes, by way of the digests of the blocks.
-    pub(super) fn digest(&self) -> [u8; 32] {
+    pub(super) fn digest(&self) -> Digest {
         *self.digest.get_or_init(|| {
             let count = self.len.div_ceil(BLOCK_BYTES as u64) as usize;
-            // In one piece, since BLAKE3 is fastest on long inputs.
-            let mut digests = Vec::with_capacity(8 + 32 * count);
-            digests.extend_from_slice(&self.len.to_le_bytes());
+            let mut digests = Xxh3::new();
+            digests.update(&self.len.to_le_bytes());
             for index in 0..count {
                 match self.blocks.get(index) {
-                    Some(Some(block)) => digests.extend_from_slice(&block.digest()),
-                    _ => digests.extend_from_slice(&*ZERO_DIGEST),
+                    Some(Some(block)) => digests.update(&block.digest()),
+                    _ => digests.update(&*ZERO_DIGEST),
                 }
             }
-            *blake3::hash(&digests).as_bytes()
+            digests.digest128().to_le_bytes()
         })
     }
 }

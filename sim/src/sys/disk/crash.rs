@@ -10,7 +10,7 @@ use super::image::{Disk, ROOT};
 use super::inode::{FileNode, Inode, Node};
 use super::pending::{DataChange, DataLog, Name, NameChange, NameLog, Ordered};
 use super::range_lock::RangeLockTable;
-use super::report::{CrashReport, Loss, LostOperation};
+use super::report::{CrashMode, CrashReport, Loss, LostOperation};
 use super::types::InodeId;
 use crate::seed::Draw;
 
@@ -21,6 +21,10 @@ impl Disk {
     /// A file that is left without a name is gone (as after fsck). Operations on it count as lost if it had a name before.
     pub fn crash(&mut self, draw: &mut dyn Draw) -> CrashReport {
         let plan = CrashPlan::draw(self, draw);
+        self.crash_as(plan, draw)
+    }
+
+    fn crash_as(&mut self, plan: CrashPlan, draw: &mut dyn Draw) -> CrashReport {
         let mut report = CrashReport { mode: plan.mode, kept: 0, lost: 0, torn: 0, losses: Vec::new() };
         let mut paths = None;
         let names = std::mem::take(&mut self.names);
@@ -47,6 +51,23 @@ impl Disk {
     pub fn crash_image(&self, draw: &mut dyn Draw) -> (Disk, CrashReport) {
         let mut image = self.copy();
         let report = image.crash(draw);
+        (image, report)
+    }
+
+    /// As [`Disk::crash_image`], of a crash that loses all that is not durable.
+    pub fn crash_image_of_least(&self, draw: &mut dyn Draw) -> (Disk, CrashReport) {
+        self.crash_image_in(CrashMode::Nothing, draw)
+    }
+
+    /// As [`Disk::crash_image`], of a crash that loses nothing.
+    pub fn crash_image_of_most(&self, draw: &mut dyn Draw) -> (Disk, CrashReport) {
+        self.crash_image_in(CrashMode::Everything, draw)
+    }
+
+    fn crash_image_in(&self, mode: CrashMode, draw: &mut dyn Draw) -> (Disk, CrashReport) {
+        let mut image = self.copy();
+        let plan = CrashPlan::draw_in(&image, mode, draw);
+        let report = image.crash_as(plan, draw);
         (image, report)
     }
 

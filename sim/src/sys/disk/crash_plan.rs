@@ -37,6 +37,11 @@ impl CrashPlan {
     /// Draws the mode and what it needs.
     pub(super) fn draw(disk: &Disk, draw: &mut dyn Draw) -> CrashPlan {
         let mode = draw_mode(disk.persistence, draw);
+        CrashPlan::draw_in(disk, mode, draw)
+    }
+
+    /// Draws what the mode needs. Every profile allows `Nothing` and `Everything`.
+    pub(super) fn draw_in(disk: &Disk, mode: CrashMode, draw: &mut dyn Draw) -> CrashPlan {
         let mut plan = CrashPlan {
             persistence: disk.persistence,
             mode,

@@ -2,16 +2,21 @@
 //! and bytes; not inode numbers, times, descriptors or locks.
 
 use std::collections::BTreeMap;
+use xxhash_rust::xxh3::Xxh3;
 
 use super::block::Content;
 use super::image::{Disk, ROOT};
 use super::inode::{DirectoryNode, Entries, FileNode, Node};
 use super::types::InodeId;
 
+/// A digest: 128 bits of xxh3. No cryptographic strength is meant: nobody makes images collide on purpose, and the trace hash that takes them in has no
+/// more bits.
+pub type Digest = [u8; 16];
+
 impl Disk {
-    /// The BLAKE3 digest of what is durable. Costs the blocks and files that changed since they were last digested, plus the
+    /// The digest of what is durable. Costs the blocks and files that changed since they were last digested, plus the
     /// number of files; nothing if nothing became durable since the last call.
-    pub fn durable_digest(&self) -> [u8; 32] {
+    pub fn durable_digest(&self) -> Digest {
         if let Some((version, digest)) = self.durable_digest.get()
             && version == self.durable_version
         {
@@ -22,13 +27,13 @@ impl Disk {
         digest
     }
 
-    /// The BLAKE3 digest of what processes see.
-    pub fn visible_digest(&self) -> [u8; 32] {
+    /// The digest of what processes see.
+    pub fn visible_digest(&self) -> Digest {
         self.digest(|directory| &directory.visible, |file| &file.visible)
     }
 
-    fn digest(&self, entries: fn(&DirectoryNode) -> &Entries, content: fn(&FileNode) -> &Content) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new();
+    fn digest(&self, entries: fn(&DirectoryNode) -> &Entries, content: fn(&FileNode) -> &Content) -> Digest {
+        let mut hasher = Xxh3::new();
         // Files are numbered as the walk finds them, so that hard links show and inode numbers do not.
         let mut found: BTreeMap<InodeId, u64> = BTreeMap::new();
         let mut stack = vec![ROOT];
@@ -57,6 +62,6 @@ impl Disk {
                 }
             }
         }
-        *hasher.finalize().as_bytes()
+        hasher.digest128().to_le_bytes()
     }
 }

@@ -45,7 +45,7 @@ pub struct Disk {
     pub(super) dirty_bytes: u64,
     pub(super) pending_count: u32,
     pub(super) durable_version: u64,
-    pub(super) durable_digest: Cell<Option<(u64, [u8; 32])>>,
+    pub(super) durable_digest: Cell<Option<(u64, super::digest::Digest)>>,
 }
 
 impl Disk {

@@ -11,7 +11,7 @@
 //! | `pending`, `commit` | what is not durable, and how it becomes so |
 //! | `crash`, `crash_plan`, `report` | what a crash keeps |
 //! | `fault` | faulty variants of the calls |
-//! | `query`, `digest` | questions of oracles |
+//! | `query`, `digest`, `pending_words` | questions of oracles |
 
 mod block;
 mod calls;
@@ -26,6 +26,7 @@ mod flock;
 mod image;
 mod inode;
 mod pending;
+mod pending_words;
 mod query;
 mod range_lock;
 mod report;
@@ -34,6 +35,7 @@ mod tests;
 mod types;
 
 pub use block::SECTOR_BYTES;
+pub use digest::Digest;
 pub use flock::FlockHolder;
 pub use image::Disk;
 pub use query::{Pending, PendingOperation};

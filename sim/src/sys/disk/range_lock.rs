@@ -29,7 +29,7 @@ impl RangeLock {
     }
 }
 
-/// Who holds what, by inode, sorted by start. An inode without locks has no entry.
+/// Who holds what, by inode, sorted by start. An inode keeps its list when it is empty: SQLite fills it again at once.
 #[derive(Default)]
 pub(super) struct RangeLockTable {
     held: BTreeMap<InodeId, Vec<RangeLock>>,
@@ -42,17 +42,10 @@ impl RangeLockTable {
 
     /// Releases all that `owner` holds on the inode. True if there was anything.
     pub(super) fn release_owner_on(&mut self, inode: InodeId, owner: Owner) -> bool {
-        if self.held.is_empty() {
-            return false;
-        }
         let Some(locks) = self.held.get_mut(&inode) else { return false };
         let before = locks.len();
         locks.retain(|lock| lock.owner != owner);
-        let is_released = locks.len() < before;
-        if locks.is_empty() {
-            self.held.remove(&inode);
-        }
-        is_released
+        locks.len() < before
     }
 
     /// The first lock of another process that stands in the way.
@@ -66,6 +59,23 @@ impl RangeLockTable {
     /// True if anything was released or weakened. In place: SQLite locks and unlocks at every transaction.
     fn set(&mut self, inode: InodeId, owner: Owner, start: u64, end: u64, mode: Option<LockMode>) -> bool {
         let locks = self.held.entry(inode).or_default();
+        match mode {
+            // What a process holds doesn't overlap: a lock that is released as it was taken leaves nothing else to do.
+            None => {
+                let is_same = |lock: &RangeLock| (lock.start, lock.end, lock.owner) == (start, end, owner);
+                if let Some(place) = locks.iter().position(is_same) {
+                    locks.remove(place);
+                    return true;
+                }
+            }
+            Some(mode) => {
+                let touches = |lock: &RangeLock| lock.owner == owner && lock.start <= end && start <= lock.end;
+                if !locks.iter().any(touches) {
+                    insert(locks, RangeLock { start, end, owner, mode });
+                    return false;
+                }
+            }
+        }
         let mut is_weakened = false;
         let mut new = mode.map(|mode| RangeLock { start, end, owner, mode });
         // What is left of locks that reach out of the range: on either side one at most.
@@ -96,14 +106,15 @@ impl RangeLockTable {
             false
         });
         for lock in [left, new, right].into_iter().flatten() {
-            let place = locks.partition_point(|other| *other < lock);
-            locks.insert(place, lock);
-        }
-        if locks.is_empty() {
-            self.held.remove(&inode);
+            insert(locks, lock);
         }
         is_weakened
     }
+}
+
+fn insert(locks: &mut Vec<RangeLock>, lock: RangeLock) {
+    let place = locks.partition_point(|other| *other < lock);
+    locks.insert(place, lock);
 }
 
 /// The half-open range of `l_start` and `l_len`.
