@@ -156,6 +156,8 @@ pub(crate) struct Ran {
     pub(crate) steps: Vec<Step>,
     /// How often the store has acknowledged an operation.
     pub(crate) acknowledged: u64,
+    /// The processes' names, in the order of their ids.
+    names: Vec<String>,
 }
 
 impl Ran {
@@ -198,10 +200,16 @@ fn play_along(plan: &Plan, replay: Option<Decisions>, populate: &(impl Fn(&mut W
     let diary = Diary::default();
     let steps = Arc::new(Mutex::new(Vec::new()));
     let acknowledged = Arc::new(AtomicU64::new(0));
+    let names = Arc::new(Mutex::new(Vec::new()));
+    let named = names.clone();
     let (kept, reports, count) = (steps.clone(), diary.clone(), acknowledged.clone());
     let listener = move |event: &Event<'_>, view: &View<'_>| {
         if let Some(words) = report(event, view) {
             reports.note(words);
+        }
+        let mut names = named.lock().unwrap_or_else(PoisonError::into_inner);
+        if names.is_empty() {
+            names.extend(view.processes().map(|process| process.name.to_owned()));
         }
         if event.claim::<Committed>().is_some() {
             count.fetch_add(1, Ordering::Relaxed);
@@ -217,8 +225,7 @@ fn play_along(plan: &Plan, replay: Option<Decisions>, populate: &(impl Fn(&mut W
         };
         let paths = String::from_utf8_lossy(data).into_owned();
         let Some(process) = event.process else { return };
-        let ready =
-            view.ready().iter().filter(|call| call.ordinal == 0).map(|call| (call.process, call.kind)).collect();
+        let ready = view.ready().filter(|call| call.ordinal == 0).map(|call| (call.process, call.kind)).collect();
         let by = view.process(process).name.to_owned();
         let step = Step { number: event.step, time_ns: event.time_ns, process, by, kind, arguments, paths, ready };
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(step);
@@ -226,7 +233,8 @@ fn play_along(plan: &Plan, replay: Option<Decisions>, populate: &(impl Fn(&mut W
     let settings = Settings { replay, listener: Some(Box::new(listener)), ..Settings::default() };
     let outcome = run(&Row(|world: &mut World| populate(world, &diary)), plan, settings).expect("the plan can be run");
     let steps = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
-    Ran { outcome, notes: diary.notes(), steps, acknowledged: acknowledged.load(Ordering::Relaxed) }
+    let names = std::mem::take(&mut *names.lock().unwrap_or_else(PoisonError::into_inner));
+    Ran { outcome, notes: diary.notes(), steps, acknowledged: acknowledged.load(Ordering::Relaxed), names }
 }
 
 /// What goes into the diary of what the model claims.
@@ -298,7 +306,7 @@ pub(crate) fn follow(plan: &Plan, legs: &[Leg], populate: impl Fn(&mut World, &D
         };
         let stopped =
             stopped.unwrap_or_else(|| panic!("leg {index} of {legs:?} is never reached: {:#?}", tail(&ran.steps)));
-        let (place, decision) = resume(&ran.steps, leg.process, stopped).unwrap_or_else(|| {
+        let (place, decision) = resume(&ran, leg.process, stopped).unwrap_or_else(|| {
             panic!("leg {index} of {legs:?} has nothing to do: {:#?}", tail(&ran.steps[..=stopped]))
         });
         decisions.departures.push(decision);
@@ -329,8 +337,9 @@ fn stop(steps: &[Step], leg: Leg, begins: usize) -> Option<usize> {
 }
 
 /// The first step after an index at which a process can go: its index, and the decision to take it.
-fn resume(steps: &[Step], by: &str, after: usize) -> Option<(usize, Decision)> {
-    let id = steps.iter().find(|step| step.by == by)?.process;
+fn resume(ran: &Ran, by: &str, after: usize) -> Option<(usize, Decision)> {
+    let id = ProcessId(ran.names.iter().position(|name| name == by)? as u32);
+    let steps = &ran.steps;
     (after + 1..steps.len()).find_map(|place| {
         let before = &steps[place - 1];
         let ready = before.ready.iter().find(|(process, _)| *process == id).map(|(_, kind)| (before.number + 1, *kind));

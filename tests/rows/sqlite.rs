@@ -70,7 +70,9 @@ fn by_hand(
     once(world, diary, role, move |sys, diary| {
         let work = work.clone();
         async move {
-            let _ = sys.sleep(starts_ns).await;
+            if starts_ns > 0 {
+                let _ = sys.sleep(starts_ns).await;
+            }
             let done = sys.blocking(move |os| work(os, &open_by_hand("FULL")?, &diary));
             done.await.expect("what may fail is looked at");
         }
