@@ -176,7 +176,7 @@ pub const CATALOGUE: &[MutantInfo] = &[
         about: "temporary files of owner records have a fixed name: one process publishes what another is writing",
         row: "F4",
         scenario: "guillotine",
-        invariant: "owner-records-whole",
+        invariant: "temporaries-exclusive",
     },
     MutantInfo {
         mutant: Mutant::TruncateInPlace,

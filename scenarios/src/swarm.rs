@@ -7,7 +7,7 @@ use seedstorm_model::lock::{BackoffPolicy, LockKind};
 use seedstorm_model::mutant::Mutant;
 use seedstorm_sim::plan::Operation;
 use seedstorm_sim::{Errno, Exit, Plan, Sys, World};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use toml::Value;
@@ -65,7 +65,7 @@ pub fn populate(plan: &Plan, world: &mut World) {
     }
     for index in 0..workers {
         let mine = operations.remove(format!("agent-{index}").as_str()).unwrap_or_default();
-        let script = Rc::new(Script { operations: mine, next: RefCell::new(0) });
+        let script = Rc::new(Script { operations: mine, next: RefCell::new(0), failures: Cell::new(0) });
         let config = config.clone();
         world.process("agent", index, move |sys| run(sys, config.clone(), script.clone()));
     }
@@ -149,15 +149,27 @@ struct Names {
 struct Script {
     operations: Vec<Operation>,
     next: RefCell<usize>,
+    /// How often the agent has ended by itself.
+    failures: Cell<u32>,
 }
 
 async fn run(sys: Sys, config: Rc<Config>, script: Rc<Script>) -> Exit {
     match carry_out(&sys, &config, &script).await {
         Ok(()) => Exit::success(),
         Err(End::Terminated) => Exit { code: TERMINATED, why: "asked to end".into() },
-        Err(End::Failed(error)) => exit(&error),
+        Err(End::Failed(error)) => {
+            script.failures.set(script.failures.get() + 1);
+            if script.failures.get() < FAILURES_MAX {
+                return exit(&error);
+            }
+            Exit { code: 0, why: format!("given up: {error}") }
+        }
     }
 }
+
+/// So many failures of an agent are final, as for a service manager: no further start heals a database that a lying disk has damaged. Where
+/// nothing excuses a failure, the first one is a violation, and nobody gets here.
+const FAILURES_MAX: u32 = 100;
 
 enum End {
     Terminated,

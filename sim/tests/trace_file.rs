@@ -1,6 +1,6 @@
 //! Trace files: what a run tells is what a reader gets, and a file that is cut short, damaged, newer or something else is told with its place.
 
-use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, StrategyPlan, Trigger};
 use seedstorm_sim::sys::OpenFlags;
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::trace::drift::{Difference, first_difference};
@@ -32,20 +32,12 @@ impl Scenario for Writes {
         let (kind, when) = (FaultKind::Kill, Trigger::Call { kind: CallKind::Sync, nth: 3 });
         let kill = FaultPlan { id: 1, kind, process: Some("a-2".into()), when, for_ns: 0, by_ns: 0 };
         Ok(Plan {
-            format: PLAN_FORMAT,
-            scenario: self.name().into(),
-            seed,
-            strategy: StrategyPlan::Random,
             persistence: Persistence::Ext4,
-            latency: "nvme".into(),
             chaos_ns: 1_000_000_000,
             calm_ns: 10_000_000_000,
             steps_max: 1_000_000,
-            disk_capacity_bytes: None,
-            clock_skew_ns: Default::default(),
-            settings: Default::default(),
             faults: vec![kill],
-            operations: Vec::new(),
+            ..Plan::plain(self.name(), seed)
         })
     }
 

@@ -21,7 +21,8 @@ pub(crate) async fn replace_as(sys: &Sys, path: &str, bytes: &[u8], mutant: Opti
     if is(mutant, Mutant::TruncateInPlace) {
         let file = Temporary::over(sys, path.to_owned()).await?;
         write_durably(&file, bytes).await?;
-        return file.close().await.map(drop);
+        file.close().await?;
+        return sync_parent(sys, path).await;
     }
     let temporary = Temporary::beside(sys, path).await?;
     let written = if is(mutant, Mutant::NoSyncBeforeRename) {
@@ -37,7 +38,7 @@ pub(crate) async fn replace_as(sys: &Sys, path: &str, bytes: &[u8], mutant: Opti
     if is(mutant, Mutant::NoDirectorySync) {
         return Ok(());
     }
-    sys.sync_dir(parent(path)).await.map_err(|source| FileError::NotDurable { path: path.to_owned(), source })
+    sync_parent(sys, path).await
 }
 
 /// As [`replace`], for content that means nothing after a crash of the machine: atomic for readers, not durable. The temporary file stands
@@ -76,6 +77,10 @@ pub async fn create_directory(sys: &Sys, path: &str) -> Result<(), FileError> {
         Ok(()) | Err(Errno::Exists) => {}
         Err(error) => return Err(FileError::no_effect("mkdir", path, error)),
     }
+    sync_parent(sys, path).await
+}
+
+async fn sync_parent(sys: &Sys, path: &str) -> Result<(), FileError> {
     sys.sync_dir(parent(path)).await.map_err(|source| FileError::NotDurable { path: path.to_owned(), source })
 }
 

@@ -88,9 +88,8 @@ impl Store {
     /// Marks an agent as asleep, as the operation that closes its day. The last step of a sleep: what came before is durable by now.
     pub(crate) async fn fall_asleep(&mut self, sys: &Sys, key: &OperationKey) -> Result<Outcome, StoreError> {
         let body = move |attempt: &Attempt<'_>| {
-            if let Some(effect) = attempt.begin()? {
-                return Ok(Verdict::Found(effect));
-            }
+            let found = attempt.begin()?;
+            // Also when it was asleep by this operation before: whoever asks again has woken it.
             let (connection, OperationKey { agent, number }) = (attempt.connection, attempt.key);
             let mark = || {
                 let stop = "UPDATE agents SET status = 'stopped', seen_ns = ?2 WHERE name = ?1";
@@ -99,7 +98,7 @@ impl Store {
                 connection.prepare_cached(sleep)?.execute(params![agent, *number as i64, attempt.now_ns as i64])
             };
             mark().map_err(attempt.trouble("fall asleep"))?;
-            Ok(Verdict::Commit(Effect::Slept))
+            Ok(found.map_or(Verdict::Commit(Effect::Slept), Verdict::Found))
         };
         self.write(sys, key, Rc::new(body)).await
     }

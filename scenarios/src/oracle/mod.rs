@@ -41,7 +41,7 @@ pub use owner_records::{DeadLocksReclaimed, OwnerRecordsWhole};
 pub use staged_notes::StagedNotesKept;
 pub use status::StatusTrue;
 pub use task_claims::ClaimSingleWinner;
-pub use temporaries::{LiveTemporariesKept, TemporariesReaped};
+pub use temporaries::{LiveTemporariesKept, TemporariesExclusive, TemporariesReaped};
 pub use wakes::WakeSucceeds;
 
 use seedstorm_sim::World;
@@ -91,12 +91,14 @@ pub const DAYS: &[(&str, &str)] = &[
     ("owner-records-whole", "a record at a lock's name is whole, whatever died"),
     ("staged-notes-kept", "each note whose staging was acknowledged comes into the store"),
     ("status-true", "nobody is called asleep whose sleep a crash could undo, nor working who was dead already"),
+    ("temporaries-exclusive", "a temporary file is opened by its owner alone, and its name says whose it is"),
     ("temporaries-reaped", "no temporary file is left when all is over"),
     ("wake-succeeds", "each life of an agent that nobody cuts short gets awake"),
 ];
 
 /// Adds the invariants of [`DAYS`] to a world.
 pub fn watch_days(world: &mut World) {
+    world.invariant(TemporariesExclusive::default());
     world.invariant(LiveTemporariesKept::default());
     world.invariant(NoIdleTransaction::default());
     world.invariant(DamageKept::default());

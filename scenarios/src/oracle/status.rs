@@ -136,11 +136,8 @@ impl Invariant for StatusTrue {
         } else if let Some(Awake { agent }) = event.claim() {
             self.asleep.remove(&agent);
             self.awake.insert(agent, event.step);
-        } else if let Some(Committed { key, effect: Effect::Slept, was_found }) = event.claim() {
-            // Found: it slept in an earlier life, and is awake.
-            if !was_found {
-                self.asleep.insert(key.agent.clone(), key.number);
-            }
+        } else if let Some(Committed { key, effect: Effect::Slept, .. }) = event.claim() {
+            self.asleep.insert(key.agent.clone(), key.number);
             self.told.insert(key);
         } else if let Some(StatusSeen { agents, .. }) = event.claim() {
             let began = self.begun.get(&process).copied().unwrap_or(0);

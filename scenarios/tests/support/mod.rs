@@ -1,13 +1,15 @@
 //! Small worlds for the oracles' tests: an engine's directory and tables, programs that a test writes in place, and every oracle watching. No test
 //! lives here.
 
+#![allow(dead_code, reason = "each test binary uses a part")]
+
 use rusqlite::Connection;
 use seedstorm_model::agent;
-use seedstorm_model::claims::{Committed, Effect, OperationBegun, OperationKey};
+use seedstorm_model::claims::{Awake, Committed, Effect, OperationBegun, OperationKey};
 use seedstorm_model::config::Config;
-use seedstorm_scenarios::oracle::watch_swarm;
+use seedstorm_scenarios::oracle::{watch_days, watch_swarm};
 use seedstorm_sim::kernel::RestartPolicy;
-use seedstorm_sim::plan::{OptionsError, PLAN_FORMAT, StrategyPlan};
+use seedstorm_sim::plan::{OptionsError, StrategyPlan};
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::{Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, World, run};
 
@@ -45,20 +47,13 @@ impl<P: Fn(&mut World)> Scenario for Case<P> {
 /// One second of chaos and ten of calm, in time order, no faults.
 pub(crate) fn plan() -> Plan {
     Plan {
-        format: PLAN_FORMAT,
-        scenario: "case".into(),
-        seed: Seed(1),
         strategy: StrategyPlan::Timed,
         persistence: Persistence::Ext4,
         latency: "flat".into(),
         chaos_ns: 1_000 * MILLI_NS,
         calm_ns: 10_000 * MILLI_NS,
         steps_max: 100_000,
-        disk_capacity_bytes: None,
-        clock_skew_ns: Default::default(),
-        settings: Default::default(),
-        faults: Vec::new(),
-        operations: Vec::new(),
+        ..Plan::plain("case", Seed(1))
     }
 }
 
@@ -79,15 +74,48 @@ pub(crate) fn run_agents<F>(
 where
     F: Future<Output = Exit> + 'static,
 {
+    run_watched(plan, agents, Config::default(), watch_swarm, program)
+}
+
+/// As [`run_agents`], for agents that keep days.
+pub(crate) fn run_days<F>(
+    plan: &Plan,
+    agents: u32,
+    program: impl Fn(Agent, u32) -> F + Clone + Sync + 'static,
+) -> Outcome
+where
+    F: Future<Output = Exit> + 'static,
+{
+    let watch = |world: &mut World| {
+        watch_swarm(world);
+        watch_days(world);
+    };
+    run_watched(plan, agents, Config { keeps_days: true, ..Config::default() }, watch, program)
+}
+
+fn run_watched<F>(
+    plan: &Plan,
+    agents: u32,
+    config: Config,
+    watch: fn(&mut World),
+    program: impl Fn(Agent, u32) -> F + Clone + Sync + 'static,
+) -> Outcome
+where
+    F: Future<Output = Exit> + 'static,
+{
     let populate = move |world: &mut World| {
-        world.prepare(move |sys| async move {
-            let made = agent::prepare(&sys, &Config::default(), &["key".into()], &["task".into()], 3).await;
-            made.expect("nothing goes wrong here");
-            let rows: String = (0..agents)
-                .map(|index| format!("INSERT INTO agents VALUES ('agent-{index}', 'active', 1, 1, 1, 1, 1);"))
-                .collect();
-            write(&sys, "FULL", rows).await;
-            Exit::success()
+        let config = config.clone();
+        world.prepare(move |sys| {
+            let config = config.clone();
+            async move {
+                let made = agent::prepare(&sys, &config, &["key".into()], &["task".into()], 3).await;
+                made.expect("nothing goes wrong here");
+                let rows: String = (0..agents)
+                    .map(|index| format!("INSERT INTO agents VALUES ('agent-{index}', 'active', 1, 1, 1, 1, 1);"))
+                    .collect();
+                write(&sys, "FULL", rows).await;
+                Exit::success()
+            }
         });
         for index in 0..agents {
             let program = program.clone();
@@ -95,7 +123,7 @@ where
                 program(Agent { name: sys.name(), sys }, index)
             });
         }
-        watch_swarm(world);
+        watch(world);
     };
     run(&Case(populate), plan, Settings::default()).expect("the plan can be run")
 }
@@ -145,6 +173,11 @@ impl Agent {
     pub(crate) async fn until_ms(&self, at_ms: u64) {
         let wait_ns = (at_ms * MILLI_NS).saturating_sub(self.sys.simulated_ns());
         self.sys.sleep(wait_ns).await.expect("nobody sends signals here");
+    }
+
+    /// Claims that it is awake.
+    pub(crate) async fn awake(&self) {
+        self.sys.claim(&Awake { agent: self.name.clone() }).await;
     }
 
     /// The key of an operation of its own.
