@@ -111,7 +111,7 @@ pub enum Effect {
 impl Effect {
     /// What appending a note of this text does.
     pub fn of_note(text: &str) -> Effect {
-        Effect::NoteAppended { digest: xxhash_rust::xxh3::xxh3_64(text.as_bytes()) }
+        Effect::NoteAppended { digest: twox_hash::XxHash3_64::oneshot(text.as_bytes()) }
     }
 }
 
