@@ -117,7 +117,7 @@ impl Effect {
 
 /// The digest of a text, as claims and records hold it.
 pub fn digest_of(text: &str) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(text.as_bytes())
+    twox_hash::XxHash3_64::oneshot(text.as_bytes())
 }
 
 /// Acknowledged: the operation's transaction is committed, and a crash of any kind will not undo it.

@@ -30,8 +30,11 @@ pub struct Config {
     pub cache_pages: u32,
     /// The mode of explicit checkpoints.
     pub checkpoint: CheckpointMode,
-    /// The longest pause of a reader between two keys, inside its transaction, in nanoseconds. A longer one lets the WAL grow.
+    /// The longest pause of a reader between two keys, inside its transaction, in nanoseconds.
     pub reader_pause_ns: u64,
+    /// The greatest age of a reader's snapshot, in nanoseconds: an older one is given up and read anew. What a snapshot may still need pins the WAL, which
+    /// grows all the while (sqlite.org/wal.html#avoiding_excessively_large_wal_files).
+    pub reader_age_ns_max: u64,
     /// Whether agents keep days: whether they may introspect and sleep. The tables for it are then made, too.
     pub keeps_days: bool,
     /// The planted bug, for proving that the harness finds it.
@@ -54,6 +57,7 @@ impl Default for Config {
             cache_pages: 2000,
             checkpoint: CheckpointMode::Passive,
             reader_pause_ns: 2_000_000,
+            reader_age_ns_max: 10_000_000_000,
             keeps_days: false,
             mutant: None,
         }

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Core;
 use rand_chacha::rand_core::SeedableRng;
 use rand_chacha::rand_core::block::Generator;
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// What a run is drawn from. Two runs of one seed, scenario and options are equal bit for bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -25,7 +25,9 @@ impl Path {
 
     /// The path of the `index`-th process of `role`.
     pub fn of_process(role: &str, index: u32) -> Path {
-        Path(xxh3_64(role.as_bytes()).wrapping_add(u64::from(index)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+        Path(
+            XxHash3_64::oneshot(role.as_bytes()).wrapping_add(u64::from(index)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
+        )
     }
 
     /// The path of the `ordinal`-th child of this path.
@@ -61,7 +63,7 @@ impl Seed {
 
 /// The key of a stream's name, for [`Seed::stream_keyed`].
 pub fn stream_key(name: &str) -> u64 {
-    xxh3_64(name.as_bytes())
+    XxHash3_64::oneshot(name.as_bytes())
 }
 
 /// A source of draws. A trait, so that the disk's property tests and replay can supply their own.

@@ -2,7 +2,7 @@
 
 use seedstorm_sim::invariant::watch_locks;
 use seedstorm_sim::kernel::RestartPolicy;
-use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, StrategyPlan, Trigger};
 use seedstorm_sim::sys::claim::{Exclusion, FencedWrite, LockAcquired, LockReleased, LockTimedOut, LockWaiting};
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::sys::{LockMode, OpenFlags};
@@ -27,20 +27,13 @@ where
 
     fn plan(&self, seed: Seed, _options: &Options) -> Result<Plan, OptionsError> {
         Ok(Plan {
-            format: PLAN_FORMAT,
-            scenario: self.name().into(),
-            seed,
             strategy: StrategyPlan::Timed,
             persistence: Persistence::Strict,
             latency: "flat".into(),
             chaos_ns: 10_000_000_000,
             calm_ns: 1_000_000_000,
             steps_max: 10_000,
-            disk_capacity_bytes: None,
-            clock_skew_ns: Default::default(),
-            settings: Default::default(),
-            faults: Vec::new(),
-            operations: Vec::new(),
+            ..Plan::plain(self.name(), seed)
         })
     }
 

@@ -1,8 +1,7 @@
 //! Memory stays flat: the 2000th run in a process needs no more than the 200th. Alone in its process, so that nothing else moves the numbers.
 
-use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, Trigger};
 use seedstorm_sim::sys::OpenFlags;
-use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::sys::sync::{Mutex, channel};
 use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Exit, Options, Plan, Scenario, Seed, Settings, World, run};
@@ -25,20 +24,11 @@ impl Scenario for Busy {
             FaultPlan { id, kind, process: Some(format!("a-{id}")), when, for_ns: 1_000_000, by_ns: 0 }
         };
         Ok(Plan {
-            format: PLAN_FORMAT,
-            scenario: self.name().into(),
-            seed,
-            strategy: StrategyPlan::Random,
-            persistence: Persistence::Posix,
-            latency: "nvme".into(),
             chaos_ns: 1_000_000_000,
             calm_ns: 10_000_000_000,
             steps_max: 100_000,
-            disk_capacity_bytes: None,
-            clock_skew_ns: Default::default(),
-            settings: Default::default(),
             faults: vec![of(0, FaultKind::Kill, CallKind::Spawn), of(1, FaultKind::MachineCrash, CallKind::Sync)],
-            operations: Vec::new(),
+            ..Plan::plain(self.name(), seed)
         })
     }
 

@@ -1,6 +1,6 @@
 //! Trace files: what a run tells is what a reader gets, and a file that is cut short, damaged, newer or something else is told with its place.
 
-use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, StrategyPlan, Trigger};
 use seedstorm_sim::sys::OpenFlags;
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::trace::drift::{Difference, first_difference};
@@ -11,7 +11,7 @@ use seedstorm_sim::trace::{CallKind, Event, ProcessId, Record, RecordBody, TaskI
 use seedstorm_sim::{Draw, Errno, Exit, Options, Outcome, Plan, Scenario, Seed, Settings, View, World, run};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// Three processes that write and sync; the byte that the second one writes is given, and how often.
 struct Writes {
@@ -32,20 +32,12 @@ impl Scenario for Writes {
         let (kind, when) = (FaultKind::Kill, Trigger::Call { kind: CallKind::Sync, nth: 3 });
         let kill = FaultPlan { id: 1, kind, process: Some("a-2".into()), when, for_ns: 0, by_ns: 0 };
         Ok(Plan {
-            format: PLAN_FORMAT,
-            scenario: self.name().into(),
-            seed,
-            strategy: StrategyPlan::Random,
             persistence: Persistence::Ext4,
-            latency: "nvme".into(),
             chaos_ns: 1_000_000_000,
             calm_ns: 10_000_000_000,
             steps_max: 1_000_000,
-            disk_capacity_bytes: None,
-            clock_skew_ns: Default::default(),
-            settings: Default::default(),
             faults: vec![kill],
-            operations: Vec::new(),
+            ..Plan::plain(self.name(), seed)
         })
     }
 
@@ -166,7 +158,8 @@ fn what_is_no_trace_or_a_newer_one_or_asks_for_too_much_is_refused() {
     assert!(too_long([FRAME_BYTES_MAX, 10]).contains("ends within the head"), "{}", too_long([FRAME_BYTES_MAX, 10]));
     // A frame that grows to more than it announces.
     let bomb = zstd::bulk::compress(&vec![0; 1 << 20], 1).expect("it compresses");
-    let (lens, hash) = ([bomb.len() as u32, 10].map(u32::to_le_bytes).concat(), xxh3_64(&bomb).to_le_bytes());
+    let (lens, hash) =
+        ([bomb.len() as u32, 10].map(u32::to_le_bytes).concat(), XxHash3_64::oneshot(&bomb).to_le_bytes());
     let bomb = [MAGIC.as_slice(), &FORMAT.to_le_bytes(), &lens, &hash, &bomb].concat();
     assert!(error(&bomb).starts_with("byte 12: the file is damaged"), "{}", error(&bomb));
 }

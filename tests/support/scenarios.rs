@@ -2,9 +2,8 @@
 
 use seedstorm::Known;
 use seedstorm_sim::invariant::{Invariant, Violation};
-use seedstorm_sim::plan::{FaultPlan, Faults, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
+use seedstorm_sim::plan::{FaultPlan, Faults, OptionsError, StrategyPlan, Trigger};
 use seedstorm_sim::sys::OpenFlags;
-use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
 use seedstorm_sim::{Draw, Exit, Options, Plan, Scenario, Seed, Sys, View, World};
 use std::collections::BTreeMap;
@@ -111,20 +110,13 @@ impl Scenario for Test {
         };
         let drawn = if seed.stream("strategy").chance(1, 2) { StrategyPlan::Timed } else { StrategyPlan::Random };
         Ok(Plan {
-            format: PLAN_FORMAT,
-            scenario: self.name.to_owned(),
-            seed,
             strategy: options.strategy.unwrap_or(drawn),
-            persistence: Persistence::Posix,
-            latency: "nvme".to_owned(),
             chaos_ns: options.duration_ns.unwrap_or(1_000_000_000),
             calm_ns: 1_000_000_000,
             steps_max: 100_000,
-            disk_capacity_bytes: None,
-            clock_skew_ns: BTreeMap::new(),
             settings,
             faults,
-            operations: Vec::new(),
+            ..Plan::plain(self.name, seed)
         })
     }
 

@@ -27,7 +27,7 @@ impl Agent {
             }
             WorkKind::Checkpoint => {
                 let checkpointed = self.store.checkpoint(sys, &key).await?;
-                return answer(sys, key, checkpointed).await;
+                return answer(sys, key, checkpointed.map(drop)).await;
             }
             WorkKind::Document { name, bytes } => return self.save_document(sys, key, name, *bytes).await,
             WorkKind::Introspect { notes, bytes } => return self.introspect(sys, key, *notes, *bytes).await,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 /// Format name, length in bytes (ten digits), xxh3 of the rest (sixteen hexadecimal digits), each followed by one byte.
 const HEADER_BYTES: usize = FORMAT.len() + 1 + 10 + 1 + 16 + 1;
@@ -39,7 +39,7 @@ pub enum Damage {
 /// A value that JSON can't hold: a map with keys that are no text.
 pub fn seal<T: Serialize>(value: &T) -> Result<Vec<u8>, Damage> {
     let body = serde_json::to_vec(value).map_err(|error| Damage::Value(error.to_string()))?;
-    let mut sealed = format!("{FORMAT} {:010} {:016x}\n", body.len(), xxh3_64(&body)).into_bytes();
+    let mut sealed = format!("{FORMAT} {:010} {:016x}\n", body.len(), XxHash3_64::oneshot(&body)).into_bytes();
     sealed.extend_from_slice(&body);
     Ok(sealed)
 }
@@ -57,7 +57,7 @@ pub fn unseal<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Damage> {
     if body.len() != expected {
         return Err(Damage::Length { expected, found: body.len() });
     }
-    if xxh3_64(body) != checksum {
+    if XxHash3_64::oneshot(body) != checksum {
         return Err(Damage::Checksum);
     }
     serde_json::from_slice(body).map_err(|error| Damage::Value(error.to_string()))

@@ -111,13 +111,20 @@ impl Store {
                     let trouble = |error| Trouble::of("read the board", error, None);
                     // A reader has no write lock to wait for, and its snapshot begins with its first read.
                     run_cached(connection, "BEGIN DEFERRED").map_err(trouble)?;
+                    let since_ns = os.monotonic_ns();
                     let mut reads = Vec::new();
                     for (index, key) in keys.iter().enumerate() {
                         if index > 0 && config.reader_pause_ns > 0 {
+                            // It pauses in the first half of its time only, and has the other half to come to its end.
+                            let left_ns = (config.reader_age_ns_max / 2).saturating_sub(os.monotonic_ns() - since_ns);
                             // A sleep that a signal cuts short is a shorter one.
-                            let _ = os.sleep(os.entropy().below(config.reader_pause_ns + 1));
+                            let _ = os.sleep(os.entropy().below(config.reader_pause_ns + 1).min(left_ns));
                         }
                         reads.push(Entry::read(connection, key).map_err(trouble)?.version());
+                        // However it came about: a slow disk, or a process that was stopped.
+                        if os.monotonic_ns() - since_ns > config.reader_age_ns_max {
+                            return Err(Trouble::busy("keep a snapshot"));
+                        }
                     }
                     run_cached(connection, "COMMIT").map_err(trouble)?;
                     os.claim(&SnapshotRead { key: own_key.clone(), reads: reads.clone() });

@@ -8,11 +8,15 @@ use std::rc::Rc;
 
 impl Store {
     /// Checkpoints in the configured mode (sqlite.org/pragma.html#pragma_wal_checkpoint). A checkpoint that readers or writers held up is no
-    /// failure: it says how far it got. The inner error is why it didn't run.
+    /// failure: it says how far it came. The inner error is why it didn't run.
     ///
     /// # Errors
     /// What no retry heals.
-    pub async fn checkpoint(&mut self, sys: &Sys, key: &OperationKey) -> Result<Result<(), &'static str>, StoreError> {
+    pub async fn checkpoint(
+        &mut self,
+        sys: &Sys,
+        key: &OperationKey,
+    ) -> Result<Result<Checkpointed, &'static str>, StoreError> {
         let own_key = key.clone();
         let pragma = format!("PRAGMA wal_checkpoint({})", self.config.checkpoint.name());
         let done = self
@@ -27,8 +31,9 @@ impl Store {
                     });
                     let (was_busy, wal_frames, moved_frames) =
                         done.map_err(|error| Trouble::of("checkpoint", error, None))?;
-                    os.claim(&Checkpointed { key: own_key.clone(), was_busy, wal_frames, moved_frames });
-                    Ok(())
+                    let progress = Checkpointed { key: own_key.clone(), was_busy, wal_frames, moved_frames };
+                    os.claim(&progress);
+                    Ok(progress)
                 }),
             )
             .await?;

@@ -121,8 +121,7 @@ fn open(config: &Config) -> Result<Connection, Trouble> {
         .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
         .map_err(trouble("PRAGMA journal_mode"))?;
     if mode != "wal" {
-        let busy = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None);
-        return Err(Trouble { remedy: Remedy::Again, step: "PRAGMA journal_mode", source: busy });
+        return Err(Trouble::busy("PRAGMA journal_mode"));
     }
     Ok(connection)
 }

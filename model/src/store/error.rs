@@ -48,6 +48,12 @@ impl Trouble {
         Trouble { remedy, step, source }
     }
 
+    /// Somebody else's turn: as if SQLite had said that it is busy.
+    pub(super) fn busy(step: &'static str) -> Trouble {
+        let source = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None);
+        Trouble { remedy: Remedy::Again, step, source }
+    }
+
     /// Sorts an error of COMMIT.
     pub(super) fn of_commit(source: rusqlite::Error) -> Trouble {
         let code = source.sqlite_error().map(|error| error.extended_code);

@@ -7,8 +7,7 @@ use seedstorm_model::config::Config;
 use seedstorm_model::file::revision_of;
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
-use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
-use seedstorm_sim::sys::disk::Persistence;
+use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, StrategyPlan, Trigger};
 use seedstorm_sim::trace::Event;
 use seedstorm_sim::{Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, World, run};
 use std::collections::BTreeMap;
@@ -49,22 +48,7 @@ impl<F: Fn(&Plan, &mut World) + Sync> Scenario for Script<F> {
 
 /// A plan without faults: a random schedule on a fast disk that keeps no more than POSIX promises.
 pub(crate) fn plan(seed: u64) -> Plan {
-    Plan {
-        format: PLAN_FORMAT,
-        scenario: "script".into(),
-        seed: Seed(seed),
-        strategy: StrategyPlan::Random,
-        persistence: Persistence::Posix,
-        latency: "nvme".into(),
-        chaos_ns: 20 * SECOND,
-        calm_ns: 600 * SECOND,
-        steps_max: 2_000_000,
-        disk_capacity_bytes: None,
-        clock_skew_ns: BTreeMap::new(),
-        settings: BTreeMap::new(),
-        faults: Vec::new(),
-        operations: Vec::new(),
-    }
+    Plan::plain("script", Seed(seed))
 }
 
 /// As [`plan`], in the order of time.

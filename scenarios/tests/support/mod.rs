@@ -9,7 +9,7 @@ use seedstorm_model::claims::{Awake, Committed, Effect, OperationBegun, Operatio
 use seedstorm_model::config::Config;
 use seedstorm_scenarios::oracle::{watch_days, watch_swarm};
 use seedstorm_sim::kernel::RestartPolicy;
-use seedstorm_sim::plan::{OptionsError, PLAN_FORMAT, StrategyPlan};
+use seedstorm_sim::plan::{OptionsError, StrategyPlan};
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::{Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, World, run};
 
@@ -47,20 +47,13 @@ impl<P: Fn(&mut World)> Scenario for Case<P> {
 /// One second of chaos and ten of calm, in time order, no faults.
 pub(crate) fn plan() -> Plan {
     Plan {
-        format: PLAN_FORMAT,
-        scenario: "case".into(),
-        seed: Seed(1),
         strategy: StrategyPlan::Timed,
         persistence: Persistence::Ext4,
         latency: "flat".into(),
         chaos_ns: 1_000 * MILLI_NS,
         calm_ns: 10_000 * MILLI_NS,
         steps_max: 100_000,
-        disk_capacity_bytes: None,
-        clock_skew_ns: Default::default(),
-        settings: Default::default(),
-        faults: Vec::new(),
-        operations: Vec::new(),
+        ..Plan::plain("case", Seed(1))
     }
 }
 

@@ -18,10 +18,10 @@ use crate::sys::Identity;
 use crate::sys::call::{Call, Caller, Effect, Header};
 use crate::sys::disk::{Disk, Owner};
 use crate::trace::{Body, CallHead, CallKind, Event, Interest, ProcessId, TaskId, TraceHasher};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -104,139 +104,6 @@ pub(crate) struct Core {
     pub(crate) sqlite: crate::sqlite::State,
 }
 
-/// A handle on the kernel: what `Sys` and the executor share.
-#[derive(Clone)]
-pub(crate) struct Kernel(Rc<Shared>);
-
-struct Shared {
-    core: RefCell<Core>,
-    granted: Cell<TaskId>,
-    /// The task whose program is being polled.
-    polled: Cell<TaskId>,
-    /// What that task's own waker points to: tells it from a combinator's.
-    own_waker: Cell<*const ()>,
-}
-
-const NO_TASK: TaskId = TaskId(u32::MAX);
-
-impl Kernel {
-    pub(super) fn new(core: Core) -> Kernel {
-        let (granted, polled, own_waker) = (Cell::new(NO_TASK), Cell::new(NO_TASK), Cell::new(std::ptr::null()));
-        Kernel(Rc::new(Shared { core: RefCell::new(core), granted, polled, own_waker }))
-    }
-
-    /// Looks at or changes the machine. Never held across a poll.
-    #[inline(always)]
-    pub(crate) fn with<T>(&self, use_core: impl FnOnce(&mut Core) -> T) -> T {
-        use_core(&mut self.0.core.borrow_mut())
-    }
-
-    pub(super) fn grant(&self, task: TaskId) {
-        self.0.granted.set(task);
-    }
-
-    #[inline]
-    pub(super) fn poll_begins(&self, task: TaskId, waker: &Waker) {
-        self.0.polled.set(task);
-        self.0.own_waker.set(waker.data());
-    }
-
-    /// The poll is over, by its return or by a panic. Gives the task that was polled.
-    #[inline]
-    pub(super) fn poll_ends(&self) -> Option<TaskId> {
-        let task = self.0.polled.replace(NO_TASK);
-        (task != NO_TASK).then_some(task)
-    }
-
-    /// The task whose program runs now. None between steps, and while the futures of a dead process are dropped.
-    pub(crate) fn polled(&self) -> Option<Identity> {
-        let task = self.0.polled.get();
-        if task == NO_TASK { None } else { self.with(|core| core.identity_of(task)) }
-    }
-
-    /// Takes a grant back that the poll didn't use. True if there was one.
-    #[inline]
-    pub(super) fn take_unused_grant(&self) -> bool {
-        self.0.granted.replace(NO_TASK) != NO_TASK
-    }
-
-    /// Whether the call that this task announced has been picked.
-    #[inline]
-    pub(crate) fn is_granted(&self, sys: &Identity) -> bool {
-        self.0.granted.get() == sys.task
-    }
-
-    /// Announces a call; gives the identity that makes it where that is another: the task that runs now, where `sys` came from another task of
-    /// the process. From a dead process nothing happens, and the call never completes.
-    ///
-    /// `waker` is through which the program expects to hear of the call.
-    #[inline(never)]
-    pub(crate) fn announce(&self, sys: &Identity, header: &Header, waker: &Waker) -> Option<Identity> {
-        let polled = self.0.polled.get();
-        let by = self.with(|core| {
-            if polled == sys.task && core.is_current(sys) {
-                core.announce(sys, header);
-                return None;
-            }
-            core.announce_as(polled, sys, header)
-        });
-        if waker.data() != self.0.own_waker.get() {
-            self.wakes_through(by.as_ref().unwrap_or(sys), waker);
-        }
-        by
-    }
-
-    /// A combinator that polls only those of its futures that were woken is to be woken through its own waker.
-    #[cold]
-    fn wakes_through(&self, sys: &Identity, waker: &Waker) {
-        self.with(|core| {
-            if core.is_current(sys) {
-                core.has_combinators = true;
-                core.tasks[sys.task.0 as usize].waker = Some(waker.clone());
-            }
-        });
-    }
-
-    pub(crate) fn withdraw(&self, sys: &Identity) {
-        let is_current = self.with(|core| {
-            let is_current = core.is_current(sys);
-            if is_current {
-                core.withdraw(sys.task);
-            }
-            is_current
-        });
-        if is_current && self.is_granted(sys) {
-            // Else the task's next call would take effect before it is picked.
-            self.0.granted.set(NO_TASK);
-        }
-    }
-
-    /// Lets the picked call of `sys`'s task take effect.
-    #[inline]
-    pub(crate) fn take_effect<C: Call>(&self, sys: &Identity, call: &mut C) -> Poll<Result<C::Value, Errno>> {
-        self.0.granted.set(NO_TASK);
-        self.with(|core| core.take_effect(sys, call))
-    }
-
-    /// Lets a call take effect within the running step, without a choice of its own: for destructors. Nothing from a dead process.
-    pub(crate) fn take_effect_at_once<C: Call>(&self, sys: &Identity, call: &mut C) -> Result<C::Value, Errno> {
-        self.with(|core| {
-            let sys = &core.acting(self.0.polled.get(), sys);
-            if !core.is_current(sys) {
-                return Err(Errno::Dead);
-            }
-            let caller = core.caller(sys);
-            match call.effect(core, caller, None) {
-                Effect::Done(result) => {
-                    core.called(sys, call, &result, core.now_ns);
-                    result
-                }
-                Effect::Wait(..) => Err(Errno::WouldBlock),
-            }
-        })
-    }
-}
-
 impl Core {
     /// Whether `sys` belongs to a live incarnation of its process and to the task that now uses its slot. A process that ends frees the
     /// slots of its tasks first, which ends their generation.
@@ -250,7 +117,7 @@ impl Core {
         !self.is_current(sys) || self.tasks[sys.task.0 as usize].state == TaskState::Running
     }
 
-    fn identity_of(&self, task: TaskId) -> Option<Identity> {
+    pub(super) fn identity_of(&self, task: TaskId) -> Option<Identity> {
         let slot = &self.tasks[task.0 as usize];
         let Ready { process, ordinal, .. } = slot.call;
         let Process { owner, boot, .. } = self.processes[process.0 as usize];
@@ -266,7 +133,7 @@ impl Core {
     }
 
     #[cold]
-    fn announce_as(&mut self, polled: TaskId, sys: &Identity, header: &Header) -> Option<Identity> {
+    pub(super) fn announce_as(&mut self, polled: TaskId, sys: &Identity, header: &Header) -> Option<Identity> {
         let identity = self.acting(polled, sys);
         if self.is_current(&identity) {
             self.announce(&identity, header);
@@ -276,7 +143,7 @@ impl Core {
 
     /// Who makes a call: a file or a `Sys` may have come from another task of the process, which may have ended since.
     #[cold]
-    fn acting(&self, polled: TaskId, sys: &Identity) -> Identity {
+    pub(super) fn acting(&self, polled: TaskId, sys: &Identity) -> Identity {
         let Some(slot) = self.tasks.get(polled.0 as usize) else { return *sys };
         let (task, generation) = (polled, slot.generation);
         if slot.call.process != sys.process || (sys.task, sys.generation) == (task, generation) || !self.is_alive(sys) {
@@ -286,7 +153,7 @@ impl Core {
     }
 
     #[inline]
-    fn announce(&mut self, sys: &Identity, header: &Header) {
+    pub(super) fn announce(&mut self, sys: &Identity, header: &Header) {
         if !matches!(self.tasks[sys.task.0 as usize].state, TaskState::Running) {
             self.second_call(sys, header);
         }
@@ -365,7 +232,7 @@ impl Core {
     }
 
     #[inline]
-    fn take_effect<C: Call>(&mut self, sys: &Identity, call: &mut C) -> Poll<Result<C::Value, Errno>> {
+    pub(super) fn take_effect<C: Call>(&mut self, sys: &Identity, call: &mut C) -> Poll<Result<C::Value, Errno>> {
         self.tasks[sys.task.0 as usize].state = TaskState::Running;
         if self.injector.watches(sys.process) {
             self.take_judged_effect(sys, call)
@@ -430,7 +297,13 @@ impl Core {
 
     /// A call has taken effect: its event, and those whom it wakes.
     #[inline]
-    fn called<C: Call>(&mut self, sys: &Identity, call: &C, result: &Result<C::Value, Errno>, announced_ns: u64) {
+    pub(super) fn called<C: Call>(
+        &mut self,
+        sys: &Identity,
+        call: &C,
+        result: &Result<C::Value, Errno>,
+        announced_ns: u64,
+    ) {
         let header = call.header();
         let took_ns = self.now_ns - announced_ns;
         let value = result.as_ref().ok();

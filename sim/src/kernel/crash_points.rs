@@ -1,7 +1,8 @@
 //! Explores crash points: between two steps, takes images of what a crash now would leave, has them recovered, and has invariants judge them. The run
 //! itself notices nothing. Which points, is drawn in `invariant::crash_points`; the recovery itself is in `recovery`.
 
-use super::core::{Core, Kernel, Phase};
+use super::core::{Core, Phase};
+use super::handle::Kernel;
 use super::recovery::{Moment, Recovery, plan_of_recovery, recover};
 use crate::blocking::Apart;
 use crate::invariant::{CrashPoints, Readings, Sample, Survivor, Violation};

@@ -1,7 +1,8 @@
 //! Polls programs: the step loop's outer half. It holds the futures; what they announce is in `core`.
 
-use super::core::{Before, Kernel, Step};
+use super::core::{Before, Step};
 use super::crash_points::Explorer;
+use super::handle::Kernel;
 use super::process::{Program, Running};
 use crate::sys::Sys;
 use crate::trace::{CallKind, TaskId};

@@ -6,6 +6,7 @@ mod core;
 mod crash_points;
 mod executor;
 mod facts;
+mod handle;
 mod inject;
 pub mod latency;
 mod process;
@@ -16,8 +17,9 @@ mod timers;
 mod view;
 mod world;
 
-pub(crate) use self::core::{Core, Kernel};
+pub(crate) use self::core::Core;
 pub(crate) use control::Control;
+pub(crate) use handle::Kernel;
 pub(crate) use inject::Injected;
 pub use process::{Exit, Program, RestartPolicy};
 pub use run::{Listener, Outcome, Settings, run};

@@ -1,8 +1,9 @@
 //! One run: a fresh thread, a madsim runtime, the world in one madsim task, and the result.
 
-use super::core::{Core, Kernel, Phase};
+use super::core::{Core, Phase};
 use super::crash_points::Explorer;
 use super::executor::Executor;
+use super::handle::Kernel;
 use super::inject::Injector;
 use super::latency::{Latencies, PROFILES, Profile};
 use super::process::{Life, Process, Program, StreamKeys};

@@ -80,6 +80,27 @@ pub struct Operation {
 }
 
 impl Plan {
+    /// A plan of plain values, for tests and for scenarios to start from: a random schedule without faults, on a fast disk that keeps no more than
+    /// POSIX promises; 20 s of chaos, 600 s of calm, two million steps.
+    pub fn plain(scenario: &str, seed: Seed) -> Plan {
+        Plan {
+            format: PLAN_FORMAT,
+            scenario: scenario.to_owned(),
+            seed,
+            strategy: StrategyPlan::Random,
+            persistence: Persistence::Posix,
+            latency: "nvme".to_owned(),
+            chaos_ns: 20_000_000_000,
+            calm_ns: 600_000_000_000,
+            steps_max: 2_000_000,
+            disk_capacity_bytes: None,
+            clock_skew_ns: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            faults: Vec::new(),
+            operations: Vec::new(),
+        }
+    }
+
     /// The plan as TOML.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a plan holds nothing that TOML can't")

@@ -4,7 +4,7 @@ use super::event::{Body, CallKind, Ended, Event, ProcessId, TaskId};
 use crate::errno::Errno;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use twox_hash::XxHash3_128;
 
 /// The hash of a whole run, printed as 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct CallHead {
 
 /// Takes in events, gives the hash. Heads are gathered and hashed a batch at a time: xxh3's set-up costs more than 64 bytes.
 pub struct TraceHasher {
-    state: Xxh3,
+    state: XxHash3_128,
     batch: [u8; BATCH_BYTES],
     used: usize,
     events: u64,
@@ -45,7 +45,7 @@ pub struct TraceHasher {
 
 impl Default for TraceHasher {
     fn default() -> Self {
-        TraceHasher { state: Xxh3::new(), batch: [0; BATCH_BYTES], used: 0, events: 0 }
+        TraceHasher { state: XxHash3_128::new(), batch: [0; BATCH_BYTES], used: 0, events: 0 }
     }
 }
 
@@ -166,18 +166,18 @@ impl TraceHasher {
     /// Takes in bytes that belong to the last event: by their own digest, which costs less than to stream them.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
-        let digest = xxh3_128(bytes);
+        let digest = XxHash3_128::oneshot(bytes);
         self.head([digest as u64, (digest >> 64) as u64]);
     }
 
     fn flush(&mut self) {
-        self.state.update(&self.batch[..self.used]);
+        self.state.write(&self.batch[..self.used]);
         self.used = 0;
     }
 
     /// The hash of all that was taken in.
     pub fn finish(mut self) -> TraceHash {
         self.flush();
-        TraceHash(self.state.digest128())
+        TraceHash(self.state.finish_128())
     }
 }

@@ -174,7 +174,7 @@ fn run_storm(seed: u64, crash_points: CrashPoints) -> Outcome {
     };
     let plan = Plan {
         seed: Seed(seed),
-        strategy: if seed % 2 == 0 { StrategyPlan::Timed } else { StrategyPlan::Random },
+        strategy: if seed.is_multiple_of(2) { StrategyPlan::Timed } else { StrategyPlan::Random },
         persistence: [Persistence::Strict, Persistence::Ext4, Persistence::Posix][(seed % 3) as usize],
         latency: "ssd".into(),
         chaos_ns: 10_000_000_000,

@@ -1,6 +1,6 @@
 //! Small worlds for tests: a plan with plain values, a run that keeps its records, and questions to them.
 
-use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, StrategyPlan, Trigger};
 use seedstorm_sim::schedule::Decisions;
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::disk::Persistence;
@@ -41,20 +41,13 @@ impl<P: Fn(&mut World)> Scenario for Case<P> {
 /// One second of chaos and ten of calm, each call a microsecond, in time order, no faults.
 pub(crate) fn plan() -> Plan {
     Plan {
-        format: PLAN_FORMAT,
-        scenario: "case".into(),
-        seed: Seed(1),
         strategy: StrategyPlan::Timed,
         persistence: Persistence::Ext4,
         latency: "flat".into(),
         chaos_ns: SECOND_NS,
         calm_ns: 10 * SECOND_NS,
         steps_max: 100_000,
-        disk_capacity_bytes: None,
-        clock_skew_ns: Default::default(),
-        settings: Default::default(),
-        faults: Vec::new(),
-        operations: Vec::new(),
+        ..Plan::plain("case", Seed(1))
     }
 }
 

@@ -5,13 +5,11 @@
 pub(crate) mod writers;
 
 use rusqlite::{Connection, OpenFlags};
-use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, Trigger};
 use seedstorm_sim::sys::claim::Claim;
-use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::trace::Event;
 use seedstorm_sim::{Options, Outcome, Plan, Scenario, Seed, Settings, View, World, run};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// A scenario that a test writes in place.
@@ -46,20 +44,10 @@ impl<F: Fn(&Plan, &mut World) + Sync> Scenario for Script<F> {
 /// A plan without faults: random schedule, NVMe latencies, the harshest persistence.
 pub(crate) fn plan(seed: u64) -> Plan {
     Plan {
-        format: PLAN_FORMAT,
-        scenario: "script".into(),
-        seed: Seed(seed),
-        strategy: StrategyPlan::Random,
-        persistence: Persistence::Posix,
-        latency: "nvme".into(),
         chaos_ns: 30_000_000_000,
         calm_ns: 60_000_000_000,
         steps_max: 5_000_000,
-        disk_capacity_bytes: None,
-        clock_skew_ns: BTreeMap::new(),
-        settings: BTreeMap::new(),
-        faults: Vec::new(),
-        operations: Vec::new(),
+        ..Plan::plain("script", Seed(seed))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::LazyLock;
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use twox_hash::XxHash3_128;
 
 use super::digest::Digest;
 
@@ -26,12 +26,12 @@ impl Block {
     }
 
     fn digest(&self) -> Digest {
-        *self.digest.get_or_init(|| xxh3_128(&self.bytes).to_le_bytes())
+        *self.digest.get_or_init(|| XxHash3_128::oneshot(&self.bytes).to_le_bytes())
     }
 }
 
 /// The digest of a block of zeros, which is what an absent block reads as.
-static ZERO_DIGEST: LazyLock<Digest> = LazyLock::new(|| xxh3_128(&[0; BLOCK_BYTES]).to_le_bytes());
+static ZERO_DIGEST: LazyLock<Digest> = LazyLock::new(|| XxHash3_128::oneshot(&[0; BLOCK_BYTES]).to_le_bytes());
 
 /// A file's bytes. Absent blocks read as zeros. All bytes of present blocks past the length are zero.
 #[derive(Clone, Default)]
@@ -264,15 +264,15 @@ impl Content {
     pub(super) fn digest(&self) -> Digest {
         *self.digest.get_or_init(|| {
             let count = self.len.div_ceil(BLOCK_BYTES as u64) as usize;
-            let mut digests = Xxh3::new();
-            digests.update(&self.len.to_le_bytes());
+            let mut digests = XxHash3_128::new();
+            digests.write(&self.len.to_le_bytes());
             for index in 0..count {
                 match self.blocks.get(index) {
-                    Some(Some(block)) => digests.update(&block.digest()),
-                    _ => digests.update(&*ZERO_DIGEST),
+                    Some(Some(block)) => digests.write(&block.digest()),
+                    _ => digests.write(&*ZERO_DIGEST),
                 }
             }
-            digests.digest128().to_le_bytes()
+            digests.finish_128().to_le_bytes()
         })
     }
 }

@@ -2,7 +2,7 @@
 //! and bytes; not inode numbers, times, descriptors or locks.
 
 use std::collections::BTreeMap;
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_128;
 
 use super::block::Content;
 use super::image::{Disk, ROOT};
@@ -33,35 +33,35 @@ impl Disk {
     }
 
     fn digest(&self, entries: fn(&DirectoryNode) -> &Entries, content: fn(&FileNode) -> &Content) -> Digest {
-        let mut hasher = Xxh3::new();
+        let mut hasher = XxHash3_128::new();
         // Files are numbered as the walk finds them, so that hard links show and inode numbers do not.
         let mut found: BTreeMap<InodeId, u64> = BTreeMap::new();
         let mut stack = vec![ROOT];
         while let Some(id) = stack.pop() {
             let count = found.len() as u64;
             let ordinal = *found.entry(id).or_insert(count);
-            hasher.update(&ordinal.to_le_bytes());
+            hasher.write(&ordinal.to_le_bytes());
             if ordinal < count {
                 continue;
             }
             match self.inodes.get(&id).map(|inode| &inode.node) {
                 None => {}
                 Some(Node::File(file)) => {
-                    hasher.update(b"f");
-                    hasher.update(&content(file).digest());
+                    hasher.write(b"f");
+                    hasher.write(&content(file).digest());
                 }
                 Some(Node::Directory(directory)) => {
                     let entries = entries(directory);
-                    hasher.update(b"d");
-                    hasher.update(&(entries.len() as u64).to_le_bytes());
+                    hasher.write(b"d");
+                    hasher.write(&(entries.len() as u64).to_le_bytes());
                     for (name, child) in entries {
-                        hasher.update(&(name.len() as u64).to_le_bytes());
-                        hasher.update(name.as_bytes());
+                        hasher.write(&(name.len() as u64).to_le_bytes());
+                        hasher.write(name.as_bytes());
                         stack.push(*child);
                     }
                 }
             }
         }
-        hasher.digest128().to_le_bytes()
+        hasher.finish_128().to_le_bytes()
     }
 }

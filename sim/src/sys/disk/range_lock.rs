@@ -47,69 +47,68 @@ impl RangeLockTable {
         locks.retain(|lock| lock.owner != owner);
         locks.len() < before
     }
+}
 
-    /// The first lock of another process that stands in the way.
-    fn conflict(&self, inode: InodeId, owner: Owner, start: u64, end: u64, mode: LockMode) -> Option<RangeLock> {
-        let stands_in_the_way =
-            |lock: &&RangeLock| lock.owner != owner && lock.overlaps(start, end) && lock.mode.conflicts_with(mode);
-        self.of(inode).iter().find(stands_in_the_way).copied()
-    }
+/// The first lock of another process that stands in the way.
+fn conflict(locks: &[RangeLock], owner: Owner, start: u64, end: u64, mode: LockMode) -> Option<RangeLock> {
+    let stands_in_the_way =
+        |lock: &&RangeLock| lock.owner != owner && lock.overlaps(start, end) && lock.mode.conflicts_with(mode);
+    locks.iter().find(stands_in_the_way).copied()
+}
 
-    /// Gives `owner` the mode `mode`, or none, on `start..end`: splits what it holds there, and merges what touches.
-    /// True if anything was released or weakened. In place: SQLite locks and unlocks at every transaction.
-    fn set(&mut self, inode: InodeId, owner: Owner, start: u64, end: u64, mode: Option<LockMode>) -> bool {
-        let locks = self.held.entry(inode).or_default();
-        match mode {
-            // What a process holds doesn't overlap: a lock that is released as it was taken leaves nothing else to do.
-            None => {
-                let is_same = |lock: &RangeLock| (lock.start, lock.end, lock.owner) == (start, end, owner);
-                if let Some(place) = locks.iter().position(is_same) {
-                    locks.remove(place);
-                    return true;
-                }
-            }
-            Some(mode) => {
-                let touches = |lock: &RangeLock| lock.owner == owner && lock.start <= end && start <= lock.end;
-                if !locks.iter().any(touches) {
-                    insert(locks, RangeLock { start, end, owner, mode });
-                    return false;
-                }
-            }
-        }
-        let mut is_weakened = false;
-        let mut new = mode.map(|mode| RangeLock { start, end, owner, mode });
-        // What is left of locks that reach out of the range: on either side one at most.
-        let (mut left, mut right) = (None, None);
-        locks.retain(|lock| {
-            if lock.owner != owner {
+/// Gives `owner` the mode `mode`, or none, on `start..end`: splits what it holds there, and merges what touches.
+/// True if anything was released or weakened. In place: SQLite locks and unlocks at every transaction.
+fn set(locks: &mut Vec<RangeLock>, owner: Owner, start: u64, end: u64, mode: Option<LockMode>) -> bool {
+    match mode {
+        // What a process holds doesn't overlap: a lock that is released as it was taken leaves nothing else to do.
+        None => {
+            let is_same = |lock: &RangeLock| (lock.start, lock.end, lock.owner) == (start, end, owner);
+            if let Some(place) = locks.iter().position(is_same) {
+                locks.remove(place);
                 return true;
             }
-            if let Some(new) = &mut new
-                && lock.mode == new.mode
-                && lock.start <= new.end
-                && new.start <= lock.end
-            {
-                new.start = new.start.min(lock.start);
-                new.end = new.end.max(lock.end);
+        }
+        Some(mode) => {
+            let touches = |lock: &RangeLock| lock.owner == owner && lock.start <= end && start <= lock.end;
+            if !locks.iter().any(touches) {
+                insert(locks, RangeLock { start, end, owner, mode });
                 return false;
             }
-            if !lock.overlaps(start, end) {
-                return true;
-            }
-            is_weakened |= mode.is_none() || lock.mode == LockMode::Exclusive;
-            if lock.start < start {
-                left = Some(RangeLock { end: start, ..*lock });
-            }
-            if end < lock.end {
-                right = Some(RangeLock { start: end, ..*lock });
-            }
-            false
-        });
-        for lock in [left, new, right].into_iter().flatten() {
-            insert(locks, lock);
         }
-        is_weakened
     }
+    let mut is_weakened = false;
+    let mut new = mode.map(|mode| RangeLock { start, end, owner, mode });
+    // What is left of locks that reach out of the range: on either side one at most.
+    let (mut left, mut right) = (None, None);
+    locks.retain(|lock| {
+        if lock.owner != owner {
+            return true;
+        }
+        if let Some(new) = &mut new
+            && lock.mode == new.mode
+            && lock.start <= new.end
+            && new.start <= lock.end
+        {
+            new.start = new.start.min(lock.start);
+            new.end = new.end.max(lock.end);
+            return false;
+        }
+        if !lock.overlaps(start, end) {
+            return true;
+        }
+        is_weakened |= mode.is_none() || lock.mode == LockMode::Exclusive;
+        if lock.start < start {
+            left = Some(RangeLock { end: start, ..*lock });
+        }
+        if end < lock.end {
+            right = Some(RangeLock { start: end, ..*lock });
+        }
+        false
+    });
+    for lock in [left, new, right].into_iter().flatten() {
+        insert(locks, lock);
+    }
+    is_weakened
 }
 
 fn insert(locks: &mut Vec<RangeLock>, lock: RangeLock) {
@@ -149,10 +148,11 @@ impl Disk {
         }
         let inode = description.inode;
         let (start, end) = range_of(start, len_bytes)?;
-        if self.range_locks.conflict(inode, owner, start, end, mode).is_some() {
+        let locks = self.range_locks.held.entry(inode).or_default();
+        if conflict(locks, owner, start, end, mode).is_some() {
             return Err(Errno::WouldBlock);
         }
-        if self.range_locks.set(inode, owner, start, end, Some(mode)) {
+        if set(locks, owner, start, end, Some(mode)) {
             self.note_release(inode);
         }
         Ok(())
@@ -165,7 +165,8 @@ impl Disk {
     pub fn unlock_range(&mut self, owner: Owner, fd: Fd, start: u64, len_bytes: u64) -> Result<(), Errno> {
         let inode = self.descriptors.get(owner, fd)?.inode;
         let (start, end) = range_of(start, len_bytes)?;
-        if self.range_locks.set(inode, owner, start, end, None) {
+        let locks = self.range_locks.held.get_mut(&inode);
+        if locks.is_some_and(|locks| set(locks, owner, start, end, None)) {
             self.note_release(inode);
         }
         Ok(())
@@ -185,7 +186,7 @@ impl Disk {
     ) -> Result<Option<RangeLock>, Errno> {
         let inode = self.descriptors.get(owner, fd)?.inode;
         let (start, end) = range_of(start, len_bytes)?;
-        Ok(self.range_locks.conflict(inode, owner, start, end, mode))
+        Ok(conflict(self.range_locks.of(inode), owner, start, end, mode))
     }
 
     /// The byte-range locks on an inode, sorted by start. For oracles.

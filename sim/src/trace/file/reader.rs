@@ -4,7 +4,7 @@ use super::{FORMAT, FRAME_BYTES_MAX, Head, Hexadecimal, MAGIC, Problem, Tail, Tr
 use crate::trace::{Record, codec};
 use serde::de::DeserializeOwned;
 use std::io::{self, Read};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 use zstd::bulk::Decompressor;
 
 /// Reads a trace: an iterator of its events. After the last one [`Reader::tail`] tells the run's hash; after an error there are no more.
@@ -104,7 +104,7 @@ impl<R: Read> Reader<R> {
         if hash.len() < 8 || compressed.len() < len as usize {
             return Err(at(offset, Problem::Truncated(within)));
         }
-        if hash != xxh3_64(&compressed).to_le_bytes() {
+        if hash != XxHash3_64::oneshot(&compressed).to_le_bytes() {
             return Err(at(
                 offset,
                 Problem::Damaged("a frame's bytes don't have the hash that they were written with".into()),

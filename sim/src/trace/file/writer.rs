@@ -9,7 +9,7 @@ use crate::trace::{Event, TraceHash};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 use zstd::bulk::Compressor;
 
 /// zstd's level: the fastest of those that still halve a trace.
@@ -77,7 +77,7 @@ impl<W: Write> FileWriter<W> {
         let compressed = self.compressor.compress(&self.frame)?;
         self.out.write_all(&(compressed.len() as u32).to_le_bytes())?;
         self.out.write_all(&(self.frame.len() as u32).to_le_bytes())?;
-        self.out.write_all(&xxh3_64(&compressed).to_le_bytes())?;
+        self.out.write_all(&XxHash3_64::oneshot(&compressed).to_le_bytes())?;
         self.out.write_all(&compressed)?;
         self.frame.clear();
         Ok(())
