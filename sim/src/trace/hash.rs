@@ -70,7 +70,7 @@ impl TraceHasher {
     }
 
     /// As [`TraceHasher::event`] with [`Body::Call`], for a call whose event nobody wants to see.
-    #[inline]
+    #[inline(always)]
     pub fn call(
         &mut self,
         head: &CallHead,
@@ -85,7 +85,7 @@ impl TraceHasher {
         self.of_call(head.time_ns, who, head.boot, head.kind, object, arguments, result, data, took_ns);
     }
 
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "the fields of one event, in registers")]
     fn of_call(
         &mut self,
@@ -151,7 +151,7 @@ impl TraceHasher {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn head<const WORDS: usize>(&mut self, words: [u64; WORDS]) {
         if self.used + HEAD_BYTES > BATCH_BYTES {
             self.flush();
@@ -164,12 +164,13 @@ impl TraceHasher {
     }
 
     /// Takes in bytes that belong to the last event: by their own digest, which costs less than to stream them.
-    #[inline]
+    #[inline(never)]
     pub fn bytes(&mut self, bytes: &[u8]) {
         let digest = XxHash3_128::oneshot(bytes);
         self.head([digest as u64, (digest >> 64) as u64]);
     }
 
+    #[inline(never)]
     fn flush(&mut self) {
         self.state.write(&self.batch[..self.used]);
         self.used = 0;
