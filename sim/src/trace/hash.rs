@@ -18,6 +18,7 @@ impl fmt::Display for TraceHash {
 
 const BATCH_BYTES: usize = 1024;
 const HEAD_BYTES: usize = 64;
+const DIGEST_BYTES: usize = 16;
 /// Marks the short head of a call that touched nothing, had no arguments and returned 0.
 const SHORT: u64 = 1 << 40;
 
@@ -35,9 +36,9 @@ pub struct CallHead {
     pub kind: CallKind,
 }
 
-/// Takes in events, gives the hash. Heads are gathered and hashed a batch at a time: xxh3's set-up costs more than 64 bytes.
+/// Takes in events, gives the hash. Heads are gathered and hashed a batch at a time, since xxh3's set-up costs more than a head does; each batch
+/// begins with the digest of the one before.
 pub struct TraceHasher {
-    state: XxHash3_128,
     batch: [u8; BATCH_BYTES],
     used: usize,
     events: u64,
@@ -45,7 +46,7 @@ pub struct TraceHasher {
 
 impl Default for TraceHasher {
     fn default() -> Self {
-        TraceHasher { state: XxHash3_128::new(), batch: [0; BATCH_BYTES], used: 0, events: 0 }
+        TraceHasher { batch: [0; BATCH_BYTES], used: DIGEST_BYTES, events: 0 }
     }
 }
 
@@ -172,13 +173,13 @@ impl TraceHasher {
 
     #[inline(never)]
     fn flush(&mut self) {
-        self.state.write(&self.batch[..self.used]);
-        self.used = 0;
+        let digest = XxHash3_128::oneshot(&self.batch[..self.used]);
+        self.batch[..DIGEST_BYTES].copy_from_slice(&digest.to_le_bytes());
+        self.used = DIGEST_BYTES;
     }
 
     /// The hash of all that was taken in.
-    pub fn finish(mut self) -> TraceHash {
-        self.flush();
-        TraceHash(self.state.finish_128())
+    pub fn finish(self) -> TraceHash {
+        TraceHash(XxHash3_128::oneshot(&self.batch[..self.used]))
     }
 }
