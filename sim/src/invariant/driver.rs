@@ -97,11 +97,11 @@ impl Driver {
 
     #[inline(never)]
     fn count_acknowledgement(&mut self, event: &Event<'_>) {
-        if let Body::Claim { kind, .. } = event.body {
-            if let Some(kind) = self.acknowledgements.iter().find(|known| **known == kind) {
-                self.acknowledged += 1;
-                self.last_acknowledged = kind;
-            }
+        if let Body::Claim { kind, .. } = event.body
+            && let Some(kind) = self.acknowledgements.iter().find(|known| **known == kind)
+        {
+            self.acknowledged += 1;
+            self.last_acknowledged = kind;
         }
     }
 
