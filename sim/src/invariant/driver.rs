@@ -16,6 +16,8 @@ pub(crate) struct Driver {
     acknowledgements: Vec<&'static str>,
     /// How many acknowledgements there were.
     acknowledged: u64,
+    /// The kind of the last one.
+    last_acknowledged: &'static str,
     found: Found,
 }
 
@@ -31,6 +33,7 @@ impl Driver {
             durability_is_void: false,
             acknowledgements,
             acknowledged: 0,
+            last_acknowledged: "",
             found: Found::default(),
         }
     }
@@ -44,6 +47,11 @@ impl Driver {
     /// How many acknowledgements there have been.
     pub(crate) fn acknowledged(&self) -> u64 {
         self.acknowledged
+    }
+
+    /// The kind of claim that the last acknowledgement was.
+    pub(crate) fn last_acknowledged(&self) -> &'static str {
+        self.last_acknowledged
     }
 
     /// Whether a fault has fired that voids durability.
@@ -89,8 +97,11 @@ impl Driver {
 
     #[inline(never)]
     fn count_acknowledgement(&mut self, event: &Event<'_>) {
-        if let Body::Claim { kind, .. } = event.body {
-            self.acknowledged += u64::from(self.acknowledgements.contains(&kind));
+        if let Body::Claim { kind, .. } = event.body
+            && let Some(kind) = self.acknowledgements.iter().find(|known| **known == kind)
+        {
+            self.acknowledged += 1;
+            self.last_acknowledged = kind;
         }
     }
 

@@ -152,7 +152,7 @@ impl Core {
         Identity { task, generation, ordinal: slot.call.ordinal, ..*sys }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn announce(&mut self, sys: &Identity, header: &Header) {
         if !matches!(self.tasks[sys.task.0 as usize].state, TaskState::Running) {
             self.second_call(sys, header);
@@ -169,7 +169,7 @@ impl Core {
         );
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn announce_call(&mut self, task: TaskId, process: ProcessId, ordinal: u32, header: &Header) {
         let &Header { kind, object, sleep_ns, .. } = header;
         let due_ns = self.now_ns + self.latency(task, process, ordinal, kind, object);

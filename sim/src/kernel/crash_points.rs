@@ -244,7 +244,10 @@ impl Core {
         let Ready { process, kind, object, .. } = self.tasks[task.0 as usize].call;
         let name = &self.processes[process.0 as usize].name;
         let moment = match self.disk.path_of(InodeId(object)).filter(|_| object != 0) {
-            _ if is_acknowledgement => format!("just after {name}'s claim"),
+            _ if is_acknowledgement => {
+                let kind = self.driver.as_ref().map_or("", |driver| driver.last_acknowledged());
+                format!("just after {name}'s claim `{kind}`")
+            }
             Some(path) => format!("just before {name}'s {kind} of {path}"),
             None => format!("just before {name}'s {kind}"),
         };

@@ -18,6 +18,7 @@ impl fmt::Display for TraceHash {
 
 const BATCH_BYTES: usize = 1024;
 const HEAD_BYTES: usize = 64;
+const DIGEST_BYTES: usize = 16;
 /// Marks the short head of a call that touched nothing, had no arguments and returned 0.
 const SHORT: u64 = 1 << 40;
 
@@ -35,9 +36,9 @@ pub struct CallHead {
     pub kind: CallKind,
 }
 
-/// Takes in events, gives the hash. Heads are gathered and hashed a batch at a time: xxh3's set-up costs more than 64 bytes.
+/// Takes in events, gives the hash. Heads are gathered and hashed a batch at a time, since xxh3's set-up costs more than a head does; each batch
+/// begins with the digest of the one before.
 pub struct TraceHasher {
-    state: XxHash3_128,
     batch: [u8; BATCH_BYTES],
     used: usize,
     events: u64,
@@ -45,7 +46,7 @@ pub struct TraceHasher {
 
 impl Default for TraceHasher {
     fn default() -> Self {
-        TraceHasher { state: XxHash3_128::new(), batch: [0; BATCH_BYTES], used: 0, events: 0 }
+        TraceHasher { batch: [0; BATCH_BYTES], used: DIGEST_BYTES, events: 0 }
     }
 }
 
@@ -70,7 +71,7 @@ impl TraceHasher {
     }
 
     /// As [`TraceHasher::event`] with [`Body::Call`], for a call whose event nobody wants to see.
-    #[inline]
+    #[inline(always)]
     pub fn call(
         &mut self,
         head: &CallHead,
@@ -85,7 +86,7 @@ impl TraceHasher {
         self.of_call(head.time_ns, who, head.boot, head.kind, object, arguments, result, data, took_ns);
     }
 
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "the fields of one event, in registers")]
     fn of_call(
         &mut self,
@@ -151,7 +152,7 @@ impl TraceHasher {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn head<const WORDS: usize>(&mut self, words: [u64; WORDS]) {
         if self.used + HEAD_BYTES > BATCH_BYTES {
             self.flush();
@@ -164,20 +165,21 @@ impl TraceHasher {
     }
 
     /// Takes in bytes that belong to the last event: by their own digest, which costs less than to stream them.
-    #[inline]
+    #[inline(never)]
     pub fn bytes(&mut self, bytes: &[u8]) {
         let digest = XxHash3_128::oneshot(bytes);
         self.head([digest as u64, (digest >> 64) as u64]);
     }
 
+    #[inline(never)]
     fn flush(&mut self) {
-        self.state.write(&self.batch[..self.used]);
-        self.used = 0;
+        let digest = XxHash3_128::oneshot(&self.batch[..self.used]);
+        self.batch[..DIGEST_BYTES].copy_from_slice(&digest.to_le_bytes());
+        self.used = DIGEST_BYTES;
     }
 
     /// The hash of all that was taken in.
-    pub fn finish(mut self) -> TraceHash {
-        self.flush();
-        TraceHash(self.state.finish_128())
+    pub fn finish(self) -> TraceHash {
+        TraceHash(XxHash3_128::oneshot(&self.batch[..self.used]))
     }
 }

@@ -1,8 +1,6 @@
 //! POSIX byte-range locks (fcntl(2), "Record locks"): owned by the process, split and merged by ranges. The flock kind is
 //! in `flock`.
 
-use std::collections::BTreeMap;
-
 use super::image::Disk;
 use super::types::{Fd, InodeId, LockMode, Owner};
 use crate::errno::Errno;
@@ -29,23 +27,37 @@ impl RangeLock {
     }
 }
 
-/// Who holds what, by inode, sorted by start. An inode keeps its list when it is empty: SQLite fills it again at once.
+/// Who holds what, by inode, sorted by start. A list of few: SQLite locks two files. An inode keeps its own until a close finds it empty, since SQLite
+/// fills it again at once.
 #[derive(Default)]
 pub(super) struct RangeLockTable {
-    held: BTreeMap<InodeId, Vec<RangeLock>>,
+    held: Vec<(InodeId, Vec<RangeLock>)>,
 }
 
 impl RangeLockTable {
     fn of(&self, inode: InodeId) -> &[RangeLock] {
-        self.held.get(&inode).map(Vec::as_slice).unwrap_or_default()
+        self.held.iter().find(|(id, _)| *id == inode).map(|(_, locks)| locks.as_slice()).unwrap_or_default()
+    }
+
+    fn of_mut(&mut self, inode: InodeId) -> &mut Vec<RangeLock> {
+        let place = self.held.iter().position(|(id, _)| *id == inode).unwrap_or_else(|| {
+            self.held.push((inode, Vec::new()));
+            self.held.len() - 1
+        });
+        &mut self.held[place].1
     }
 
     /// Releases all that `owner` holds on the inode. True if there was anything.
     pub(super) fn release_owner_on(&mut self, inode: InodeId, owner: Owner) -> bool {
-        let Some(locks) = self.held.get_mut(&inode) else { return false };
+        let Some(place) = self.held.iter().position(|(id, _)| *id == inode) else { return false };
+        let locks = &mut self.held[place].1;
         let before = locks.len();
         locks.retain(|lock| lock.owner != owner);
-        locks.len() < before
+        let is_released = locks.len() < before;
+        if locks.is_empty() {
+            self.held.swap_remove(place);
+        }
+        is_released
     }
 }
 
@@ -148,7 +160,7 @@ impl Disk {
         }
         let inode = description.inode;
         let (start, end) = range_of(start, len_bytes)?;
-        let locks = self.range_locks.held.entry(inode).or_default();
+        let locks = self.range_locks.of_mut(inode);
         if conflict(locks, owner, start, end, mode).is_some() {
             return Err(Errno::WouldBlock);
         }
@@ -165,8 +177,7 @@ impl Disk {
     pub fn unlock_range(&mut self, owner: Owner, fd: Fd, start: u64, len_bytes: u64) -> Result<(), Errno> {
         let inode = self.descriptors.get(owner, fd)?.inode;
         let (start, end) = range_of(start, len_bytes)?;
-        let locks = self.range_locks.held.get_mut(&inode);
-        if locks.is_some_and(|locks| set(locks, owner, start, end, None)) {
+        if set(self.range_locks.of_mut(inode), owner, start, end, None) {
             self.note_release(inode);
         }
         Ok(())
