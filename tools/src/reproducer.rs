@@ -241,7 +241,7 @@ fn parse_decisions(text: &str) -> std::result::Result<Decisions, String> {
                 let (process, ordinal) = task.split_once('/').ok_or_else(wrong)?;
                 let step = step.parse().map_err(|_| wrong())?;
                 if step <= last_step {
-                    return Err("the steps of the decisions do not rise".to_owned());
+                    return Err(format!("decision {}: its step does not come after the one before", number + 1));
                 }
                 last_step = step;
                 decisions.departures.push(Decision {
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn what_are_no_decisions_is_refused_by_its_line() {
-        for text in ["1 2/0", "1 2 pwrite", "x 2/0 pwrite", "1 2/0 nosuchcall", "delay 1", "", "delay x 2"] {
+        for text in ["2 2/0", "2 2 pwrite", "x 2/0 pwrite", "2 2/0 nosuchcall", "delay 1", "", "delay x 2"] {
             let text = format!("1 0/0 yield\n{text}\n");
             assert!(parse_decisions(&text).expect_err(&text).contains("decision 2"), "{text}");
         }

@@ -19,6 +19,6 @@ impl Strategy for Random {
     #[inline]
     fn next(&mut self, ready: &[Ready], _now_ns: u64) -> usize {
         // 32 bits are plenty: the bias is below the number of calls / 2³².
-        (u64::from(self.stream.half_bits()) * ready.len() as u64 >> 32) as usize
+        ((u64::from(self.stream.half_bits()) * ready.len() as u64) >> 32) as usize
     }
 }
