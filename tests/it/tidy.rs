@@ -147,6 +147,85 @@ fn only_sim_names_what_only_sim_may_name() {
     );
 }
 
+/// The workspace's documents: path and text.
+fn documents() -> Vec<(String, String)> {
+    let folders = [root().to_path_buf(), root().join("docs")];
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder of the workspace"));
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut names: Vec<String> = paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .map(|path| path.strip_prefix(root()).expect("in the workspace").display().to_string())
+        .collect();
+    names.sort();
+    assert!(names.len() >= 6, "they were found: {names:?}");
+    names.into_iter().map(|name| (name.clone(), document(&name))).collect()
+}
+
+#[test]
+fn no_merge_is_left_half_done() {
+    let is_mark =
+        |line: &&str| ["<<<<<<< ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark)) || *line == "=======";
+    let texts = sources().into_iter().map(|source| (source.path, source.text)).chain(documents());
+    let marked = texts.flat_map(|(path, text)| {
+        text.lines().filter(is_mark).map(|line| format!("{path}: {line}")).collect::<Vec<_>>()
+    });
+    none("no conflict is left in a text", marked.collect());
+}
+
+#[test]
+fn documents_name_files_that_are_there() {
+    let is_of_a_path = |character: char| character.is_alphanumeric() || "/._-".contains(character);
+    let is_path =
+        |word: &&str| MEMBERS.iter().any(|member| word.strip_prefix(member).is_some_and(|rest| rest.starts_with('/')));
+    let mut named = 0;
+    let mut missing = Vec::new();
+    for (document, text) in documents() {
+        let words = text.split(|character| !is_of_a_path(character)).map(|word| word.trim_end_matches('.'));
+        for word in words.filter(is_path) {
+            named += 1;
+            // A module may be named by its file or without the extension.
+            if !root().join(word).exists() && !root().join(format!("{word}.rs")).exists() {
+                missing.push(format!("{document}: {word}"));
+            }
+        }
+    }
+    assert!(named > 50, "paths were found");
+    none("what a document names is there", missing);
+}
+
+#[test]
+fn the_glossary_is_in_alphabetical_order() {
+    let text = document("GLOSSARY.md");
+    let words: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("- **").and_then(|line| line.split_once("**")))
+        .map(|(word, _)| word.to_lowercase())
+        .collect();
+    assert!(words.len() > 40, "its words were found");
+    let pairs = words.iter().zip(words.iter().skip(1));
+    let misplaced = pairs.filter(|(one, next)| one >= next).map(|(one, next)| format!("{one}, then {next}")).collect();
+    none("the glossary is in alphabetical order", misplaced);
+}
+
+/// Names in backticks that stand for functions of the step loop, in the two places of ARCHITECTURE.md that lead a newcomer through it.
+#[test]
+fn functions_of_the_step_loop_that_architecture_names_exist() {
+    let text = document("ARCHITECTURE.md");
+    let kernel: String = sources()
+        .into_iter()
+        .filter(|source| source.path.starts_with("sim/src/kernel/"))
+        .map(|source| source.text)
+        .collect();
+    let is_about_steps = |line: &&str| line.starts_with("- `sim/src/kernel/core.rs`") || line.starts_with("2. `");
+    let lines: Vec<&str> = text.lines().filter(is_about_steps).collect();
+    assert_eq!(lines.len(), 2, "both places are there: {lines:?}");
+    let names = lines.iter().flat_map(|line| line.split('`').skip(1).step_by(2)).filter(|name| name.contains('_'));
+    let names: Vec<&str> = names.filter(|name| !name.contains('/')).collect();
+    assert!(names.len() >= 3, "{names:?}");
+    let unknown = names.into_iter().filter(|name| !kernel.contains(&format!("fn {name}"))).map(str::to_owned).collect();
+    none("ARCHITECTURE.md names functions of the kernel", unknown);
+}
+
 fn document(name: &str) -> String {
     std::fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
