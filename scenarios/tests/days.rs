@@ -8,8 +8,10 @@ use seedstorm_model::config::Config;
 use seedstorm_model::file::{Seal, StagedName, Temporary, replace, seal};
 use seedstorm_model::identity::ProcessIdentity;
 use seedstorm_model::lock::{LockKind, LockName, Locks};
+use seedstorm_sim::plan::Operation;
 use seedstorm_sim::sys::OpenFlags;
-use seedstorm_sim::{Exit, Outcome};
+use seedstorm_sim::{Exit, Outcome, Plan};
+use std::collections::BTreeMap;
 use support::{Agent, fired, passed, plan, run_days, write};
 
 /// The same world twice: with the bug, and without it.
@@ -35,11 +37,18 @@ fn wake_succeeds_wants_each_life_to_get_awake() {
     both(world, "wake-succeeds", "agent-0 (boot 1) didn't get awake");
 }
 
-/// Agent 0 says this of agent 1, in a status that it begins at 200 ms. Agent 1 is awake from the start and ends at this time.
+/// As [`said_of`], with no operation in the plan.
 fn said(state: AgentState, ends_ms: u64) -> Outcome {
-    run_days(&plan(), 2, move |agent, index| async move {
+    said_of(&plan(), state, ends_ms)
+}
+
+/// Agent 0 says this of agent 1, in a status that it begins at 200 ms. Agent 1 is awake from the start, begins operation 1 at once, and ends at
+/// this time.
+fn said_of(plan: &Plan, state: AgentState, ends_ms: u64) -> Outcome {
+    run_days(plan, 2, move |agent, index| async move {
         agent.awake().await;
         if index == 1 {
+            agent.begin(1, "note").await;
             agent.until_ms(ends_ms).await;
             return Exit::success();
         }
@@ -62,6 +71,26 @@ fn status_true_finds_a_dead_worker_a_living_dead_and_a_sleep_that_never_was() {
     passed(&said(AgentState::Dead, 100));
     fired(&said(AgentState::Asleep(7), 100), "status-true", "asleep by operation 7, which nobody asked for");
     passed(&said(AgentState::Stopped, 100));
+}
+
+#[test]
+fn status_true_finds_an_agent_that_is_called_stopped_at_work() {
+    let asked_for = |last: u64| {
+        let operation = |id| Operation {
+            id,
+            process: "agent-1".into(),
+            kind: "note".into(),
+            not_before_ns: 0,
+            think_ns: 0,
+            arguments: BTreeMap::new(),
+        };
+        Plan { operations: (1..=last).map(operation).collect(), ..plan() }
+    };
+    let words = "agent-1 is called stopped, and is at work";
+    fired(&said_of(&asked_for(2), AgentState::Stopped, 300), "status-true", words);
+    // It may be about to end.
+    passed(&said_of(&asked_for(1), AgentState::Stopped, 300));
+    passed(&said_of(&asked_for(2), AgentState::Stopped, 100));
 }
 
 #[test]

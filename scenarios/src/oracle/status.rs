@@ -1,4 +1,5 @@
-//! `status-true`: what agents say of each other is so. Nobody is called asleep whose sleep a crash could undo, and nobody working who was dead already.
+//! `status-true`: what agents say of each other is so. Nobody is called asleep whose sleep a crash could undo, nobody working who was dead already,
+//! and nobody stopped or dead who is at work.
 
 use super::audit::Audit;
 use super::database::Auditor;
@@ -23,6 +24,8 @@ pub struct StatusTrue {
     deaths: BTreeMap<ProcessIdentity, u64>,
     /// Agents that are awake and have not begun to sleep or to end: since which step.
     awake: BTreeMap<String, u64>,
+    /// The operation that each agent has begun last.
+    latest: BTreeMap<String, u64>,
     /// Sleeps that somebody has asked for.
     sleeps: BTreeSet<OperationKey>,
     /// Sleeps that somebody was told of: by their own acknowledgement, or by a status.
@@ -40,6 +43,7 @@ impl StatusTrue {
             lives: Lives::default(),
             deaths: BTreeMap::new(),
             awake: BTreeMap::new(),
+            latest: BTreeMap::new(),
             sleeps: BTreeSet::new(),
             told: BTreeSet::new(),
             asleep: BTreeMap::new(),
@@ -85,8 +89,19 @@ impl StatusTrue {
                 self.told.insert(key);
                 Ok(())
             }
+            AgentState::Stopped
+                if self.awake.get(&agent).is_some_and(|since| *since < began) && self.has_more_to_do(&agent, view) =>
+            {
+                Err(self.violation(format!("{agent} is called stopped, and is at work"), "stopped-at-work"))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Whether the plan has operations of an agent that it hasn't begun: it doesn't stop by itself before the last one.
+    fn has_more_to_do(&self, agent: &str, view: &View<'_>) -> bool {
+        let last = view.plan().operations.iter().rev().find(|operation| operation.process == agent);
+        last.is_some_and(|last| self.latest.get(agent) != Some(&last.id))
     }
 
     fn judge_sleeps(&self, audit: &Audit) -> Result<(), Violation> {
@@ -129,6 +144,7 @@ impl Invariant for StatusTrue {
         self.note_life(event, process, view);
         if let Some(OperationBegun { key, kind }) = event.claim() {
             self.begun.insert(process, event.step);
+            self.latest.insert(key.agent.clone(), key.number);
             if kind == "sleep" {
                 self.awake.remove(&key.agent);
                 self.sleeps.insert(key);
