@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// What a crash has damaged stays on the disk, under one name or another. Not even a lying fsync is an excuse.
 #[derive(Default)]
 pub struct DamageKept {
-    /// Documents that the last crash left damaged and that stand where it left them.
+    /// What crashes have left damaged: documents, and what has been put aside of them.
     damaged: BTreeSet<String>,
 }
 
@@ -31,14 +31,20 @@ impl Invariant for DamageKept {
                 let paths = names.into_iter().map(|name| format!("{DOCUMENTS}{name}")).filter(|path| is_document(path));
                 let is_damaged =
                     |path: &String| view.disk().visible_read(path).is_none_or(|bytes| revision_of(&bytes).is_none());
-                self.damaged = paths.filter(is_damaged).collect();
+                // What was put aside and came back with the crash is a document again.
+                let put_aside = std::mem::take(&mut self.damaged).into_iter();
+                let put_aside = put_aside.filter(|path| !is_document(path) && view.disk().inode_of(path).is_some());
+                self.damaged = paths.filter(is_damaged).chain(put_aside).collect();
                 None
             }
             Body::Call { kind: CallKind::Rename, result: Ok(_), data, .. } => {
                 let mut paths = data.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
                 let (from, to) = (paths.next().unwrap_or_default(), paths.next().unwrap_or_default());
-                self.damaged.remove(from);
-                self.damaged.take(to)
+                let gone = self.damaged.take(to);
+                if self.damaged.remove(from) {
+                    self.damaged.insert(to.to_owned());
+                }
+                gone
             }
             Body::Call { kind: CallKind::Unlink, result: Ok(_), data, .. } => {
                 std::str::from_utf8(data).ok().and_then(|path| self.damaged.take(path))

@@ -39,8 +39,8 @@ pub struct NoLostWrite {
     auditor: Auditor,
     begun: BTreeSet<OperationKey>,
     acknowledged: BTreeMap<OperationKey, Effect>,
-    /// Notes that were never acknowledged and were found after a crash.
-    settled: BTreeSet<(String, u64)>,
+    /// What was there after the last crash, acknowledged or not.
+    settled: Option<Reading>,
     /// Whether the machine has been down and nobody has woken since.
     is_down: bool,
 }
@@ -48,13 +48,7 @@ pub struct NoLostWrite {
 impl NoLostWrite {
     /// Shares the auditor's readings.
     pub fn new(auditor: Auditor) -> NoLostWrite {
-        NoLostWrite {
-            auditor,
-            begun: BTreeSet::new(),
-            acknowledged: BTreeMap::new(),
-            settled: BTreeSet::new(),
-            is_down: false,
-        }
+        NoLostWrite { auditor, begun: BTreeSet::new(), acknowledged: BTreeMap::new(), settled: None, is_down: false }
     }
 
     fn violation(&self, message: String, object: &'static str, loss: &'static str) -> Violation {
@@ -65,8 +59,8 @@ impl NoLostWrite {
     fn settle(&mut self, view: &View<'_>) -> Result<(), Violation> {
         let reading = self.auditor.read(view);
         self.compare(&reading)?;
-        if let Ok(Some(audit)) = &*reading {
-            self.settled = audit.notes.keys().cloned().collect();
+        if let Ok(Some(_)) = &*reading {
+            self.settled = Some(reading);
         }
         Ok(())
     }
@@ -91,14 +85,10 @@ impl NoLostWrite {
                 ));
             }
         }
-        for (agent, number) in &self.settled {
-            if !audit.notes.contains_key(&(agent.clone(), *number)) {
-                return Err(self.violation(
-                    format!("the note of {agent}#{number} had survived a crash, and is lost"),
-                    "note",
-                    "lost",
-                ));
-            }
+        if let Some(Ok(Some(settled))) = self.settled.as_deref()
+            && let Some((what, object)) = gone(settled, audit)
+        {
+            return Err(self.violation(format!("{what} had survived a crash, and is lost"), object, "lost"));
         }
         for ((agent, number), texts) in &audit.notes {
             if texts.len() > 1 {
@@ -127,6 +117,36 @@ fn object(effect: &Effect) -> &'static str {
         Effect::Introspected { .. } => "introspection",
         Effect::Slept => "sleep",
     }
+}
+
+/// What was there and isn't any more, of what never goes by itself: notes, versions and generations, what is ticked, done or closed.
+fn gone(before: &Audit, now: &Audit) -> Option<(String, &'static str)> {
+    let note = before.notes.keys().find(|note| !now.notes.contains_key(*note));
+    let note = note.map(|(agent, number)| (format!("the note of {agent}#{number}"), "note"));
+    let version_of = |key: &String| now.board.get(key).copied().unwrap_or(0);
+    let board = || {
+        let (key, version) = before.board.iter().find(|(key, version)| version_of(key) < **version)?;
+        Some((format!("version {version} of `{key}`"), "board-key"))
+    };
+    let task_of = |task: &String| now.tasks.get(task).copied().unwrap_or((0, false));
+    let generation = || {
+        let (task, (generation, _)) = before.tasks.iter().find(|(task, (found, _))| task_of(task).0 < *found)?;
+        Some((format!("generation {generation} of task `{task}`"), "task"))
+    };
+    let end = || {
+        let (task, _) = before.tasks.iter().find(|(task, (_, is_done))| *is_done && !task_of(task).1)?;
+        Some((format!("the end of task `{task}`"), "task"))
+    };
+    let tick = || {
+        let is_lost = |key: &(String, u64), tick: Option<u64>| tick.is_some() && now.items.get(key) != Some(&tick);
+        let ((task, item), _) = before.items.iter().find(|(key, tick)| is_lost(key, **tick))?;
+        Some((format!("the tick of item {item} of task `{task}`"), "item"))
+    };
+    let day = || {
+        let (agent, number) = before.days.difference(&now.days).next()?;
+        Some((format!("the close of {agent}#{number}"), "introspection"))
+    };
+    note.or_else(board).or_else(generation).or_else(end).or_else(tick).or_else(day)
 }
 
 /// What of an acknowledged effect the database doesn't show.
@@ -199,7 +219,8 @@ impl Invariant for NoLostWrite {
         // Who wakes first has recovered the database: that must not have cost anything.
         if self.is_down && event.claim::<Awake>().is_some() {
             self.is_down = false;
-            return self.settle(view);
+            // Not settled by this: others may be in the middle of a commit by now.
+            return self.compare(&self.auditor.read(view));
         }
         if let Some(OperationBegun { key, .. }) = event.claim() {
             self.begun.insert(key);

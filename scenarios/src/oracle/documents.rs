@@ -10,11 +10,13 @@ use seedstorm_sim::sys::disk::{Disk, InodeId};
 use seedstorm_sim::trace::{Body, CallKind, Ended, Event, Interest, ProcessId};
 use std::collections::BTreeMap;
 
-/// No two saves make the same revision of a document, and no acknowledged revision is lost.
+/// No two saves make the same revision of a document, and no acknowledged revision is lost, nor one that a crash has left.
 #[derive(Default)]
 pub struct DocumentsKept {
     /// By path: the highest acknowledged revision.
     saved: BTreeMap<String, u64>,
+    /// By path: the revision that the last crash has left, acknowledged or not.
+    settled: BTreeMap<String, u64>,
     /// Who made a revision.
     writers: BTreeMap<(String, u64), String>,
     /// By process: what had been acknowledged when it began its operation. What it loads afterwards is no older. (Not: when it claims what it
@@ -58,7 +60,7 @@ impl Invariant for DocumentsKept {
             return Err(self.violation(message, "lost"));
         }
         match event.body {
-            Body::MachineCrashed => self.compare(view.disk()),
+            Body::MachineCrashed => self.settle(view.disk()),
             _ => Ok(()),
         }
     }
@@ -82,18 +84,30 @@ impl DocumentsKept {
     }
 
     fn compare(&self, disk: &Disk) -> Result<(), Violation> {
-        for (path, saved) in &self.saved {
-            let found = disk.visible_read(path).and_then(|bytes| file::revision_of(&bytes));
-            if found.is_none_or(|found| found < *saved) {
+        let acknowledged = self.saved.iter().map(|of| (of, "was acknowledged"));
+        let settled = self.settled.iter().map(|of| (of, "had survived a crash"));
+        for ((path, kept), why) in acknowledged.chain(settled) {
+            let found = revision_on(disk, path);
+            if found.is_none_or(|found| found < *kept) {
                 let found = found.map_or_else(|| "no whole document".to_owned(), |found| format!("revision {found}"));
-                return Err(self.violation(
-                    format!("{path}: revision {saved} was acknowledged, and the disk has {found}"),
-                    "lost",
-                ));
+                return Err(self.violation(format!("{path}: revision {kept} {why}, and the disk has {found}"), "lost"));
             }
         }
         Ok(())
     }
+
+    /// Compares, and settles what was found: it stays from now on.
+    fn settle(&mut self, disk: &Disk) -> Result<(), Violation> {
+        self.compare(disk)?;
+        let documents = disk.files().map(|(path, _, _)| path).filter(|path| is_document(path));
+        self.settled = documents.filter_map(|path| revision_on(disk, &path).map(|found| (path, found))).collect();
+        Ok(())
+    }
+}
+
+/// The revision of a document, if it is there and whole.
+fn revision_on(disk: &Disk, path: &str) -> Option<u64> {
+    disk.visible_read(path).and_then(|bytes| file::revision_of(&bytes))
 }
 
 /// Files that are replaced atomically are whole at each moment: never empty, never torn.

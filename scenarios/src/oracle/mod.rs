@@ -54,7 +54,10 @@ pub const SWARM: &[(&str, &str)] = &[
     ("calm-completes", "in the calm phase at least one operation of each kind completes"),
     ("claim-single-winner", "a task's claim has one winner in each generation, and only the winner works under it"),
     ("database-sound", "SQLite's integrity_check and foreign_key_check find nothing, at the end and after each crash"),
-    ("documents-kept", "no acknowledged revision of a document is lost or made twice"),
+    (
+        "documents-kept",
+        "no revision of a document is lost that was acknowledged or outlived a crash, and none made twice",
+    ),
     ("files-whole", "documents are never empty or torn"),
     ("lock-timeouts-handled", "no agent ends because a lock timed out"),
     ("locks-free", "no lock is left in the name of a process that ended well, at the end"),
@@ -90,7 +93,10 @@ pub const DAYS: &[(&str, &str)] = &[
     ("no-idle-transaction", "whoever is between two transactions doesn't hold the database's write lock"),
     ("owner-records-whole", "a record at a lock's name is whole, whatever died"),
     ("staged-notes-kept", "each note whose staging was acknowledged comes into the store"),
-    ("status-true", "nobody is called asleep whose sleep a crash could undo, nor working who was dead already"),
+    (
+        "status-true",
+        "nobody is called asleep whose sleep a crash could undo, working who was dead, nor stopped at work",
+    ),
     ("temporaries-exclusive", "a temporary file is opened by its owner alone, and its name says whose it is"),
     ("temporaries-reaped", "no temporary file is left when all is over"),
     ("wake-succeeds", "each life of an agent that nobody cuts short gets awake"),

@@ -74,7 +74,7 @@ pub(crate) fn run_agents<F>(
 where
     F: Future<Output = Exit> + 'static,
 {
-    run_watched(plan, agents, Config::default(), watch_swarm, program)
+    run_watched(plan, agents, (Config::default(), RestartPolicy::Never), watch_swarm, program)
 }
 
 /// As [`run_agents`], for agents that keep days.
@@ -86,17 +86,31 @@ pub(crate) fn run_days<F>(
 where
     F: Future<Output = Exit> + 'static,
 {
-    let watch = |world: &mut World| {
-        watch_swarm(world);
-        watch_days(world);
-    };
-    run_watched(plan, agents, Config { keeps_days: true, ..Config::default() }, watch, program)
+    run_watched(plan, agents, (with_days(), RestartPolicy::Never), watch_all, program)
+}
+
+/// As [`run_days`], for one agent that lives again after a crash.
+pub(crate) fn run_lives<F>(plan: &Plan, program: impl Fn(Agent, u32) -> F + Clone + Sync + 'static) -> Outcome
+where
+    F: Future<Output = Exit> + 'static,
+{
+    let restart = RestartPolicy::OnFailure { first_ns: MILLI_NS, last_ns: MILLI_NS };
+    run_watched(plan, 1, (with_days(), restart), watch_all, program)
+}
+
+fn with_days() -> Config {
+    Config { keeps_days: true, ..Config::default() }
+}
+
+fn watch_all(world: &mut World) {
+    watch_swarm(world);
+    watch_days(world);
 }
 
 fn run_watched<F>(
     plan: &Plan,
     agents: u32,
-    config: Config,
+    (config, restart): (Config, RestartPolicy),
     watch: fn(&mut World),
     program: impl Fn(Agent, u32) -> F + Clone + Sync + 'static,
 ) -> Outcome
@@ -119,9 +133,7 @@ where
         });
         for index in 0..agents {
             let program = program.clone();
-            world.process_with("agent", index, RestartPolicy::Never, move |sys| {
-                program(Agent { name: sys.name(), sys }, index)
-            });
+            world.process_with("agent", index, restart, move |sys| program(Agent { name: sys.name(), sys }, index));
         }
         watch(world);
     };
