@@ -12,6 +12,7 @@ mod kill;
 mod lives;
 mod machine;
 mod pause;
+mod ready;
 mod replay;
 mod schedule;
 mod sync;

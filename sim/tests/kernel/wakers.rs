@@ -14,14 +14,14 @@ use std::task::{Context, Poll, Wake, Waker};
 
 /// A value that one task gives to another, as in any crate of futures.
 #[derive(Clone)]
-struct Oneshot<T>(Rc<RefCell<(Option<T>, Option<Waker>)>>);
+pub(crate) struct Oneshot<T>(Rc<RefCell<(Option<T>, Option<Waker>)>>);
 
 impl<T> Oneshot<T> {
-    fn new() -> Oneshot<T> {
+    pub(crate) fn new() -> Oneshot<T> {
         Oneshot(Rc::new(RefCell::new((None, None))))
     }
 
-    fn give(&self, value: T) {
+    pub(crate) fn give(&self, value: T) {
         let mut state = self.0.borrow_mut();
         state.0 = Some(value);
         if let Some(waker) = state.1.take() {
@@ -46,7 +46,7 @@ impl<T> Future for Oneshot<T> {
 }
 
 /// Whichever of two futures is ready first.
-async fn either<A, B>(first: impl Future<Output = A>, second: impl Future<Output = B>) -> Result<A, B> {
+pub(crate) async fn either<A, B>(first: impl Future<Output = A>, second: impl Future<Output = B>) -> Result<A, B> {
     let (mut first, mut second) = (std::pin::pin!(first), std::pin::pin!(second));
     std::future::poll_fn(|context| match first.as_mut().poll(context) {
         Poll::Ready(value) => Poll::Ready(Ok(value)),
