@@ -435,6 +435,20 @@ fn no_sleep_passes_the_deadline() {
     }
 }
 
+/// A wake goes on only when nothing of its earlier lives is left: what can't be looked at may hold something.
+#[test]
+fn what_cannot_be_looked_at_does_not_count_as_released() {
+    for (directory, expected) in [("/swarm", true), ("/nowhere", false)] {
+        pass(&timed(1), |world| {
+            prepare_directories(world, &config(LockKind::OwnerFile));
+            let config = Config { directory: directory.into(), ..config(LockKind::OwnerFile) };
+            process(world, "agent", &config, move |sys, locks| async move {
+                assert_eq!(locks.release_dead(&sys).await, Ok(expected), "{directory}");
+            });
+        });
+    }
+}
+
 /// L11, and the fixed order: mistakes are told at once, and do no harm.
 #[test]
 fn locks_are_acquired_once_and_in_order() {

@@ -187,7 +187,8 @@ impl Way for OwnerFile {
         Box::pin(async move {
             let name = sys.name();
             let mut released = Some(0);
-            let records = sys.read_dir(&self.directory).await.unwrap_or_default();
+            // What can't be looked at may hold something.
+            let Ok(records) = sys.read_dir(&self.directory).await else { return Ok(None) };
             for lock in records.iter().filter_map(|record| LockName::parse(record.strip_suffix(".owner")?)) {
                 let Found::Stale(judged) = self.look(sys, &lock).await? else { continue };
                 if unseal::<OwnerRecord>(&judged).is_ok_and(|record| record.name == name) {
