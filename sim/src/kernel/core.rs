@@ -117,12 +117,12 @@ impl Core {
         !self.is_current(sys) || self.tasks[sys.task.0 as usize].state == TaskState::Running
     }
 
-    pub(super) fn identity_of(&self, task: TaskId) -> Option<Identity> {
+    /// Whoever uses a task's slot now.
+    pub(super) fn identity_of(&self, task: TaskId) -> Identity {
         let slot = &self.tasks[task.0 as usize];
         let Ready { process, ordinal, .. } = slot.call;
         let Process { owner, boot, .. } = self.processes[process.0 as usize];
-        let identity = Identity { task, generation: slot.generation, process, ordinal, owner, boot };
-        self.is_current(&identity).then_some(identity)
+        Identity { task, generation: slot.generation, process, ordinal, owner, boot }
     }
 
     /// Whether `sys` belongs to a live incarnation of its process, whichever of its tasks it was made for.

@@ -56,7 +56,7 @@ impl Kernel {
     /// The task whose program runs now. None between steps, and while the futures of a dead process are dropped.
     pub(crate) fn polled(&self) -> Option<Identity> {
         let task = self.0.polled.get();
-        if task == NO_TASK { None } else { self.with(|core| core.identity_of(task)) }
+        if task == NO_TASK { None } else { Some(self.with(|core| core.identity_of(task))) }
     }
 
     /// Takes a grant back that the poll didn't use. True if there was one.
