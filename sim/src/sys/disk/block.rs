@@ -161,16 +161,28 @@ impl Content {
         self.set_len(self.len.max(len));
     }
 
-    /// Takes over `from`'s blocks that hold any of the bytes `offset..end`; the length stays. `from` must have `end` bytes
-    /// or the range is cut there.
+    /// Takes over the bytes `offset..end` of `from`, whose other bytes may come along; the length stays. `from` must have `end` bytes or the range
+    /// is cut there.
+    ///
+    /// Blocks become shared, but for parts of blocks that nobody shares yet: if the rest is written next, sharing would cost a copy of it all.
     pub(super) fn share_range(&mut self, from: &Content, offset: u64, end: u64) {
         self.digest.take();
         let last = (end.div_ceil(BLOCK_BYTES as u64) as usize).min(from.blocks.len());
-        let (first, _) = split(offset);
+        let (first, first_within) = split(offset);
         if self.blocks.len() < last {
             self.blocks.resize(last, None);
         }
         for index in first..last {
+            let begin = if index == first { first_within } else { 0 };
+            let until = (end - (index * BLOCK_BYTES) as u64).min(BLOCK_BYTES as u64) as usize;
+            if until - begin < BLOCK_BYTES
+                && let Some(mine) = self.blocks[index].as_mut().and_then(Rc::get_mut)
+                && let Some(theirs) = &from.blocks[index]
+            {
+                mine.bytes[begin..until].copy_from_slice(&theirs.bytes[begin..until]);
+                mine.digest.take();
+                continue;
+            }
             let new = from.blocks[index].clone();
             self.present += u64::from(new.is_some());
             self.present -= u64::from(self.blocks[index].is_some());

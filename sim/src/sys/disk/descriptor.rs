@@ -27,7 +27,8 @@ pub(super) type DescriptionId = u32;
 /// All descriptor tables and open descriptions of the machine.
 #[derive(Default)]
 pub(super) struct Descriptors {
-    tables: BTreeMap<Owner, Vec<Option<DescriptionId>>>,
+    /// By owner: a boot is numbered once, and most of a machine's calls look here.
+    tables: Vec<Vec<Option<DescriptionId>>>,
     descriptions: Vec<Option<Description>>,
     unused: Vec<DescriptionId>,
     /// How many descriptions each inode has.
@@ -38,7 +39,7 @@ impl Descriptors {
     /// The description behind a descriptor, or EBADF.
     #[inline]
     pub(super) fn id(&self, owner: Owner, fd: Fd) -> Result<DescriptionId, Errno> {
-        let table = self.tables.get(&owner).ok_or(Errno::BadDescriptor)?;
+        let table = self.tables.get(owner.0 as usize).ok_or(Errno::BadDescriptor)?;
         table.get(fd.0 as usize).copied().flatten().ok_or(Errno::BadDescriptor)
     }
 
@@ -80,18 +81,26 @@ impl Descriptors {
 
     /// The descriptors of an owner, in order, with their descriptions.
     pub(super) fn of_owner(&self, owner: Owner) -> impl Iterator<Item = (Fd, DescriptionId)> + '_ {
-        let table = self.tables.get(&owner).map(Vec::as_slice).unwrap_or_default();
+        let table = self.table(owner);
         table.iter().enumerate().filter_map(|(fd, id)| id.map(|id| (Fd(fd as u32), id)))
     }
 
+    fn table(&self, owner: Owner) -> &[Option<DescriptionId>] {
+        self.tables.get(owner.0 as usize).map(Vec::as_slice).unwrap_or_default()
+    }
+
     fn lowest_free(&self, owner: Owner, max: u32) -> Result<Fd, Errno> {
-        let table = self.tables.get(&owner).map(Vec::as_slice).unwrap_or_default();
+        let table = self.table(owner);
         let free = table.iter().position(Option::is_none).unwrap_or(table.len());
         if free < max as usize { Ok(Fd(free as u32)) } else { Err(Errno::TooManyOpen) }
     }
 
     fn set(&mut self, owner: Owner, fd: Fd, id: DescriptionId) {
-        let table = self.tables.entry(owner).or_default();
+        let index = owner.0 as usize;
+        if self.tables.len() <= index {
+            self.tables.resize_with(index + 1, Vec::new);
+        }
+        let table = &mut self.tables[index];
         if table.len() <= fd.0 as usize {
             table.resize(fd.0 as usize + 1, None);
         }
@@ -115,10 +124,10 @@ impl Descriptors {
     /// Takes a descriptor away, and with the last one its description. Tells the inode, and the description if it went.
     fn remove(&mut self, owner: Owner, fd: Fd) -> Result<(InodeId, Option<DescriptionId>), Errno> {
         let id = self.id(owner, fd)?;
-        if let Some(table) = self.tables.get_mut(&owner) {
+        if let Some(table) = self.tables.get_mut(owner.0 as usize) {
             table[fd.0 as usize] = None;
             if table.iter().all(Option::is_none) {
-                self.tables.remove(&owner);
+                *table = Vec::new();
             }
         }
         let slot = self.descriptions.get_mut(id as usize).ok_or(Errno::BadDescriptor)?;
