@@ -8,11 +8,11 @@ use seedstorm_model::config::Config;
 use seedstorm_model::file::{Seal, StagedName, Temporary, replace, seal};
 use seedstorm_model::identity::ProcessIdentity;
 use seedstorm_model::lock::{LockKind, LockName, Locks};
-use seedstorm_sim::plan::Operation;
+use seedstorm_sim::plan::{FaultKind, FaultPlan, Operation, Trigger};
 use seedstorm_sim::sys::OpenFlags;
 use seedstorm_sim::{Exit, Outcome, Plan};
 use std::collections::BTreeMap;
-use support::{Agent, fired, passed, plan, run_days, write};
+use support::{Agent, MILLI_NS, fired, passed, plan, run_days, write};
 
 /// The same world twice: with the bug, and without it.
 fn both(world: impl Fn(bool) -> Outcome, invariant: &str, words: &str) {
@@ -42,10 +42,14 @@ fn said(state: AgentState, ends_ms: u64) -> Outcome {
     said_of(&plan(), state, ends_ms)
 }
 
-/// Agent 0 says this of agent 1, in a status that it begins at 200 ms. Agent 1 is awake from the start, begins operation 1 at once, and ends at
-/// this time.
+/// Agent 0 says this of agent 1, in a status that it begins at 200 ms. Agent 1 is awake from 50 ms on, begins operation 1 at once, and
+/// ends at this time.
 fn said_of(plan: &Plan, state: AgentState, ends_ms: u64) -> Outcome {
     run_days(plan, 2, move |agent, index| async move {
+        if index == 1 {
+            // A signal makes it shorter.
+            let _ = agent.sys.sleep(50 * MILLI_NS).await;
+        }
         agent.awake().await;
         if index == 1 {
             agent.begin(1, "note").await;
@@ -91,6 +95,16 @@ fn status_true_finds_an_agent_that_is_called_stopped_at_work() {
     // It may be about to end.
     passed(&said_of(&asked_for(1), AgentState::Stopped, 300));
     passed(&said_of(&asked_for(2), AgentState::Stopped, 100));
+    // Asked to end before it was awake, it stops as soon as it is.
+    let terminate = FaultPlan {
+        id: 1,
+        kind: FaultKind::Terminate,
+        process: Some("agent-1".into()),
+        when: Trigger::AtNs(20 * MILLI_NS),
+        for_ns: 900 * MILLI_NS,
+        by_ns: 0,
+    };
+    passed(&said_of(&Plan { faults: vec![terminate], ..asked_for(2) }, AgentState::Stopped, 300));
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct StatusTrue {
     deaths: BTreeMap<ProcessIdentity, u64>,
     /// Agents that are awake and have not begun to sleep or to end: since which step.
     awake: BTreeMap<String, u64>,
+    /// Agents whose life has been asked to end: one that gets awake all the same stops at once.
+    ending: BTreeSet<String>,
     /// The operation that each agent has begun last.
     latest: BTreeMap<String, u64>,
     /// Sleeps that somebody has asked for.
@@ -43,6 +45,7 @@ impl StatusTrue {
             lives: Lives::default(),
             deaths: BTreeMap::new(),
             awake: BTreeMap::new(),
+            ending: BTreeSet::new(),
             latest: BTreeMap::new(),
             sleeps: BTreeSet::new(),
             told: BTreeSet::new(),
@@ -57,12 +60,18 @@ impl StatusTrue {
     fn note_life(&mut self, event: &Event<'_>, process: ProcessId, view: &View<'_>) {
         let name = view.process(process).name;
         match event.body {
-            Body::Started { .. } => drop(self.asleep.remove(name)),
+            Body::Started { .. } => {
+                self.asleep.remove(name);
+                self.ending.remove(name);
+            }
             Body::Ended(_) => {
                 self.deaths.extend(self.lives.of(process).map(|life| (*life, event.step)));
                 self.awake.remove(name);
             }
-            Body::TerminationRequested => drop(self.awake.remove(name)),
+            Body::TerminationRequested => {
+                self.awake.remove(name);
+                self.ending.insert(name.to_owned());
+            }
             _ => {}
         }
     }
@@ -151,7 +160,9 @@ impl Invariant for StatusTrue {
             }
         } else if let Some(Awake { agent }) = event.claim() {
             self.asleep.remove(&agent);
-            self.awake.insert(agent, event.step);
+            if !self.ending.contains(&agent) {
+                self.awake.insert(agent, event.step);
+            }
         } else if let Some(Committed { key, effect: Effect::Slept, .. }) = event.claim() {
             self.asleep.insert(key.agent.clone(), key.number);
             self.told.insert(key);
