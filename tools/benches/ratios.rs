@@ -14,6 +14,10 @@ const PAIRS: usize = 7;
 /// Processes in the scheduler's benches.
 const TASKS: &str = "16";
 
+/// As in the product's binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     if let Some((first, rest)) = arguments.split_first()
