@@ -1,6 +1,7 @@
 //! Keeps freed memory in the OS process. Each run has a thread of its own, and glibc would give each thread an arena, and the arena's pages back
 //! to the OS at its end: a fifth of a short run's time went into page faults.
 
+use super::allocator;
 use rusqlite::ffi;
 use std::ffi::c_int;
 use std::sync::Once;
@@ -13,6 +14,7 @@ pub(super) fn keep() {
         tune();
         // SAFETY: this option has one int. Where SQLite is in use already it refuses, and goes on keeping accounts that nobody reads.
         unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, 0 as c_int) };
+        allocator::install();
     });
 }
 

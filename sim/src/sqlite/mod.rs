@@ -26,12 +26,13 @@
 //! | `commit` | whether what a process committed is durable |
 //! | `random` | the seeding of SQLite's own generator |
 //! | `inspect` | SQLite on a copy of a disk, outside the run |
-//! | `memory` | the C library's allocator, tuned |
+//! | `memory`, `allocator` | the C library's allocator, tuned; SQLite's memory from Rust's |
 //! | `code` | errors as SQLite's result codes |
 //! | `version` | which SQLite this is |
 
 #![allow(unsafe_code, reason = "SQLite calls through C function pointers and shares memory by raw pointers")]
 
+mod allocator;
 mod calls;
 mod code;
 mod commit;
