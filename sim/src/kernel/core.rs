@@ -317,29 +317,15 @@ impl Core {
             Ok(value) => Ok(call.number(value)),
             Err(errno) => Err(*errno),
         };
-        self.record(sys, &header, object, numbers, call.data(value), took_ns);
-    }
-
-    /// The event of a call. One piece of code for all kinds: a copy in each would not fit the processor's cache.
-    #[inline(never)]
-    fn record(
-        &mut self,
-        sys: &Identity,
-        header: &Header,
-        object: u64,
-        result: Result<u64, Errno>,
-        data: &[u8],
-        took_ns: u64,
-    ) {
-        let &Header { kind, arguments, .. } = header;
         if self.injector.follows_positions() {
-            self.note_call(sys.process, kind, result.is_ok(), arguments);
+            self.note_call(sys.process, header.kind, numbers.is_ok(), header.arguments);
         }
-        if kind == CallKind::Sync {
+        if header.kind == CallKind::Sync {
             self.observations.get_mut().latency("fsync_ns", took_ns);
         }
+        let (kind, arguments, data) = (header.kind, header.arguments, call.data(value));
         let head = CallHead { time_ns: self.now_ns, task: sys.task, process: sys.process, boot: sys.boot, kind };
-        self.hasher.call(&head, object, arguments, result, data, took_ns);
+        self.hasher.call(&head, object, arguments, numbers, data, took_ns);
         if self.is_watched(Interest::call(kind)) {
             // Made in place: a copy would wait for the stores that it copies.
             self.show(
@@ -350,7 +336,7 @@ impl Core {
                     process: Some(sys.process),
                     task: Some(sys.task),
                     boot: sys.boot,
-                    body: Body::Call { kind, object, arguments, result, data, took_ns },
+                    body: Body::Call { kind, object, arguments, result: numbers, data, took_ns },
                 },
             );
         }
