@@ -93,6 +93,18 @@ impl Scenario for Counter {
                 allowed: "flock, none".into(),
             });
         }
+        // What a scenario doesn't know it refuses: an option that is passed over makes a run look better than it is.
+        let others = options
+            .set
+            .iter()
+            .map(|(key, value)| (format!("--set {key}"), value))
+            .filter(|(option, _)| option != "--set lock");
+        let named = [("--lock", &options.lock), ("--backoff", &options.backoff)];
+        let named =
+            named.into_iter().filter_map(|(option, value)| value.as_ref().map(|value| (option.to_owned(), value)));
+        if let Some((option, value)) = others.chain(named).next() {
+            return Err(OptionsError { option, value: value.clone(), allowed: "--set lock".into() });
+        }
         let mut stream = seed.stream("counter");
         let kill = FaultPlan {
             id: 1,
@@ -101,6 +113,20 @@ impl Scenario for Counter {
             when: Trigger::AtNs(stream.below(20_000_000)),
             for_ns: 0,
             by_ns: 0,
+        };
+        let faults = match &options.faults {
+            Faults::Default => vec![kill],
+            Faults::None => Vec::new(),
+            Faults::Kinds(kinds) if kinds == &[FaultKind::Kill] => vec![kill],
+            Faults::Kinds(kinds) => {
+                let value = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
+                return Err(OptionsError {
+                    option: "--faults".into(),
+                    value,
+                    allowed: "default, none, kill, FILE".into(),
+                });
+            }
+            Faults::Exactly(faults) => faults.clone(),
         };
         Ok(Plan {
             format: PLAN_FORMAT,
@@ -115,7 +141,7 @@ impl Scenario for Counter {
             disk_capacity_bytes: None,
             clock_skew_ns: Default::default(),
             settings: [("workers".into(), i64::from(workers).into()), ("lock".into(), lock.into())].into(),
-            faults: if options.faults == Faults::None { Vec::new() } else { vec![kill] },
+            faults,
             operations: Vec::new(),
         })
     }

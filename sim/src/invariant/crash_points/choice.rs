@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+/// The most points that can be asked for by number: they are drawn beforehand. For more there is `all`.
+const SAMPLED_MAX: u32 = 100_000;
+
 /// How many crash points of a run are explored. It never changes the trace hash of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -39,8 +42,10 @@ impl FromStr for CrashPoints {
             "none" | "0" => Ok(CrashPoints::None),
             "all" => Ok(CrashPoints::All),
             number => match number.parse() {
-                Ok(count) if number.bytes().all(|byte| byte.is_ascii_digit()) => Ok(CrashPoints::Sampled(count)),
-                _ => Err(format!("`{text}` is not possible; it is `none`, `all`, or a number up to {}", u32::MAX)),
+                Ok(count @ ..=SAMPLED_MAX) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    Ok(CrashPoints::Sampled(count))
+                }
+                _ => Err(format!("`{text}` is not possible; it is `none`, `all`, or a number up to {SAMPLED_MAX}")),
             },
         }
     }
@@ -66,11 +71,11 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_read() {
-        for points in [CrashPoints::None, CrashPoints::Sampled(4), CrashPoints::Sampled(u32::MAX), CrashPoints::All] {
+        for points in [CrashPoints::None, CrashPoints::Sampled(4), CrashPoints::Sampled(100_000), CrashPoints::All] {
             assert_eq!(points.to_string().parse(), Ok(points));
         }
         assert_eq!("0".parse(), Ok(CrashPoints::None));
-        for wrong in ["", "some", "-1", "+4", "4.0", "All", "4294967296"] {
+        for wrong in ["", "some", "-1", "+4", "4.0", "All", "100001", "4294967296"] {
             assert!(wrong.parse::<CrashPoints>().is_err(), "{wrong}");
         }
     }
