@@ -8,11 +8,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Decision>", into = "Vec<Decision>")]
 pub struct Departures {
-    /// A word each: steps since the one before, process, task, kind. Or [`WIDE`], and the same in words of their own.
-    words: Vec<u32>,
+    /// A word each: steps since the one before, process, task, kind. Or [`WIDE`], and the same in words of their own. In chunks, all but the last of
+    /// which are full: one vector would be copied each time that it grows.
+    chunks: Vec<Vec<u32>>,
     count: usize,
     last_step: u64,
 }
+
+/// Words of a chunk.
+const CHUNK_WORDS: usize = 1 << 14;
 
 /// Says that the five words that follow hold a decision. No narrow word has it: a narrow one's first byte is below 255.
 const WIDE: u32 = 0xFF00_0000;
@@ -27,7 +31,7 @@ impl Departures {
         self.last_step = step;
         self.count += 1;
         if since < 0xFF && (process.0 | u32::from(ordinal)) <= 0xFF {
-            self.words.push((since as u32) << 24 | process.0 << 16 | u32::from(ordinal) << 8 | u32::from(kind as u8));
+            self.push_word((since as u32) << 24 | process.0 << 16 | u32::from(ordinal) << 8 | u32::from(kind as u8));
         } else {
             self.push_wide(since, process, ordinal, kind);
         }
@@ -36,7 +40,28 @@ impl Departures {
     #[cold]
     fn push_wide(&mut self, since: u64, process: ProcessId, ordinal: u16, kind: CallKind) {
         let words = [WIDE, since as u32, (since >> 32) as u32, process.0, u32::from(ordinal), u32::from(kind as u8)];
-        self.words.extend(words);
+        words.into_iter().for_each(|word| self.push_word(word));
+    }
+
+    #[inline]
+    fn push_word(&mut self, word: u32) {
+        match self.chunks.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK_WORDS => chunk.push(word),
+            _ => self.push_chunk(word),
+        }
+    }
+
+    #[cold]
+    fn push_chunk(&mut self, word: u32) {
+        // A short run has few decisions: its one chunk grows.
+        let capacity = if self.chunks.is_empty() { 0 } else { CHUNK_WORDS };
+        let mut chunk = Vec::with_capacity(capacity);
+        chunk.push(word);
+        self.chunks.push(chunk);
+    }
+
+    fn word(&self, index: usize) -> Option<u32> {
+        self.chunks.get(index / CHUNK_WORDS)?.get(index % CHUNK_WORDS).copied()
     }
 
     /// How many there are.
@@ -66,9 +91,12 @@ pub(super) struct Cursor {
 impl Cursor {
     /// The decision at the cursor, which moves past it.
     pub(super) fn next(&mut self, departures: &Departures) -> Option<Decision> {
-        let word = *departures.words.get(self.word)?;
+        let word = departures.word(self.word)?;
         let (since, process, ordinal, kind) = if word == WIDE {
-            let wide = departures.words.get(self.word + 1..self.word + 6)?;
+            let mut wide = [0; 5];
+            for (index, part) in wide.iter_mut().enumerate() {
+                *part = departures.word(self.word + 1 + index)?;
+            }
             self.word += 6;
             (u64::from(wide[0]) | u64::from(wide[1]) << 32, wide[2], wide[3] as u16, wide[4])
         } else {
@@ -114,7 +142,7 @@ mod tests {
     fn what_was_pushed_comes_back_whatever_its_size() {
         let mut all = Vec::new();
         let mut step = 0;
-        for since in [1, 254, 255, 256, 1 << 31, 1 << 32, 1 << 40, 3] {
+        for since in [1; CHUNK_WORDS / 16].into_iter().chain([1, 254, 255, 256, 1 << 31, 1 << 32, 1 << 40, 3]) {
             for process in [0, 255, 256, u32::MAX] {
                 for ordinal in [0, 255, 256, u16::MAX] {
                     step += since;
