@@ -3,7 +3,7 @@
 mod support;
 
 use rusqlite::Connection;
-use seedstorm_model::agent::{Agent, Done, Work, WorkKind, prepare, wake};
+use seedstorm_model::agent::{Agent, Done, WorkKind, prepare, wake};
 use seedstorm_model::claims::{AgentState, NoteStaged, StatusSeen};
 use seedstorm_model::config::Config;
 use seedstorm_model::lock::{LockKind, LockName, Locks};
@@ -13,9 +13,8 @@ use seedstorm_sim::kernel::RestartPolicy;
 use seedstorm_sim::plan::{FaultKind, FaultPlan, Trigger};
 use seedstorm_sim::trace::{CallKind, Event, Interest};
 use seedstorm_sim::{Exit, Outcome, Plan, Sys, View, World};
-use std::future::Future;
 use std::rc::Rc;
-use support::{Diary, MS, SECOND, fault, pass, run_plan, timed};
+use support::{Diary, MS, SECOND, agent, ask, fault, pass, run_plan, timed};
 
 fn config() -> Config {
     Config { keeps_days: true, page_bytes: 1024, autocheckpoint_pages: 20, ..Config::default() }
@@ -36,37 +35,6 @@ fn prepared(world: &mut World, config: &Config) {
             Exit::success()
         }
     });
-}
-
-/// Adds an agent. Its program is told how often the agent has woken, from 1; it is started again after its deaths.
-fn agent<F>(world: &mut World, index: u32, config: &Config, program: impl Fn(Sys, Agent, usize) -> F + 'static)
-where
-    F: Future<Output = ()> + 'static,
-{
-    let (config, program, wakes) = (config.clone(), Rc::new(program), Diary::default());
-    world.process("agent", index, move |sys| {
-        let (config, program, wakes) = (config.clone(), program.clone(), wakes.clone());
-        async move {
-            match wake(&sys, &config).await {
-                Ok(agent) => {
-                    wakes.note("awake");
-                    program(sys, agent, wakes.count("awake")).await;
-                    Exit::success()
-                }
-                Err(error) => Exit { code: error.exit_code(), why: error.to_string() },
-            }
-        }
-    });
-}
-
-async fn ask(sys: &Sys, agent: &mut Agent, number: u64, kind: WorkKind) -> Done {
-    loop {
-        match agent.work(sys, &Work { number, kind: kind.clone() }).await {
-            Ok(Done::Unanswered) => {}
-            Ok(done) => return done,
-            Err(error) => panic!("{error}"),
-        }
-    }
 }
 
 async fn day(sys: &Sys, agent: &mut Agent) {

@@ -3,15 +3,14 @@
 mod support;
 
 use rusqlite::Connection;
-use seedstorm_model::agent::{Agent, Done, Work, WorkKind, prepare, wake};
+use seedstorm_model::agent::{Done, Work, WorkKind, prepare};
 use seedstorm_model::config::{CheckpointMode, Config};
 use seedstorm_model::mutant::Mutant;
 use seedstorm_sim::plan::{FaultKind, FaultPlan, Position, Trigger};
 use seedstorm_sim::trace::CallKind;
-use seedstorm_sim::{Exit, Outcome, Plan, Sys, World};
-use std::future::Future;
+use seedstorm_sim::{Exit, Outcome, Plan, World};
 use std::sync::Arc;
-use support::{Diary, MS, SECOND, fault, pass, plan, run_plan, timed};
+use support::{Diary, MS, SECOND, agent, ask, fault, pass, plan, run_plan, timed};
 
 fn config() -> Config {
     Config { busy_timeout_ns: 5 * MS, autocheckpoint_pages: 5, page_bytes: 1024, ..Config::default() }
@@ -37,37 +36,6 @@ fn prepared(world: &mut World, config: &Config) {
             Exit::success()
         }
     });
-}
-
-/// Adds an agent that is started again after its deaths, and does the same then.
-fn agent<F>(world: &mut World, index: u32, config: &Config, program: impl Fn(Sys, Agent) -> F + 'static)
-where
-    F: Future<Output = ()> + 'static,
-{
-    let (config, program) = (config.clone(), std::rc::Rc::new(program));
-    world.process("agent", index, move |sys| {
-        let (config, program) = (config.clone(), program.clone());
-        async move {
-            match wake(&sys, &config).await {
-                Ok(agent) => {
-                    program(sys, agent).await;
-                    Exit::success()
-                }
-                Err(error) => Exit { code: error.exit_code(), why: error.to_string() },
-            }
-        }
-    });
-}
-
-/// Does some work until it is answered. Asked again, it keeps its number.
-async fn ask(sys: &Sys, agent: &mut Agent, number: u64, kind: WorkKind) -> Done {
-    loop {
-        match agent.work(sys, &Work { number, kind: kind.clone() }).await {
-            Ok(Done::Unanswered) => {}
-            Ok(done) => return done,
-            Err(error) => panic!("{error}"),
-        }
-    }
 }
 
 fn board_write() -> WorkKind {
@@ -117,7 +85,7 @@ fn lost_updates(config: &Config, seed: u64) -> Outcome {
     run_plan(&plan(seed), |world| {
         prepared(world, config);
         for index in 0..3 {
-            agent(world, index, config, |sys, mut agent| async move {
+            agent(world, index, config, |sys, mut agent, _| async move {
                 for number in 1..=4 {
                     assert_eq!(ask(&sys, &mut agent, number, board_write()).await, Done::Acknowledged);
                 }
@@ -158,7 +126,7 @@ fn claims(config: &Config, seed: u64) -> Outcome {
         let winners = Diary::default();
         for index in 0..3 {
             let noted = winners.clone();
-            agent(world, index, config, move |sys, mut agent| {
+            agent(world, index, config, move |sys, mut agent, _| {
                 let winners = noted.clone();
                 async move {
                     if ask(&sys, &mut agent, 1, claim()).await == Done::Acknowledged {
@@ -196,7 +164,7 @@ fn claims_of_the_late_and_the_dead_are_taken_over() {
         pass(&Plan { faults, ..timed(1) }, |world| {
             prepared(world, &config);
             let noted = diary.clone();
-            agent(world, 0, &config, move |sys, mut agent| {
+            agent(world, 0, &config, move |sys, mut agent, _| {
                 let diary = noted.clone();
                 async move {
                     if diary.count("first claims") == 0 {
@@ -211,7 +179,7 @@ fn claims_of_the_late_and_the_dead_are_taken_over() {
                 }
             });
             let noted = diary.clone();
-            agent(world, 1, &config, move |sys, mut agent| {
+            agent(world, 1, &config, move |sys, mut agent, _| {
                 let diary = noted.clone();
                 async move {
                     let _ = sys.sleep(500 * MS).await;
@@ -237,7 +205,7 @@ fn a_task_is_worked_on_over_a_restart() {
     pass(&Plan { faults: vec![kill], ..timed(1) }, |world| {
         prepared(world, &config);
         let noted = diary.clone();
-        agent(world, 0, &config, move |sys, mut agent| {
+        agent(world, 0, &config, move |sys, mut agent, _| {
             let diary = noted.clone();
             async move {
                 diary.note("awake");
@@ -277,7 +245,7 @@ fn a_task_is_worked_on_over_a_restart() {
 fn note_killed(config: &Config, kill: FaultPlan, seed: u64) -> Outcome {
     run_plan(&Plan { faults: vec![kill], ..timed(seed) }, |world| {
         prepared(world, config);
-        agent(world, 0, config, |sys, mut agent| async move {
+        agent(world, 0, config, |sys, mut agent, _| async move {
             for number in 1..=2 {
                 assert_eq!(ask(&sys, &mut agent, number, WorkKind::Note { bytes: 1500 }).await, Done::Acknowledged);
             }
@@ -322,7 +290,7 @@ fn an_unknown_outcome_is_settled() {
             let config = config();
             let outcome = pass(&Plan { faults, ..timed(nth) }, |world| {
                 prepared(world, &config);
-                agent(world, 0, &config, |sys, mut agent| async move {
+                agent(world, 0, &config, |sys, mut agent, _| async move {
                     for number in 1..=3 {
                         assert_eq!(
                             ask(&sys, &mut agent, number, WorkKind::Note { bytes: 1500 }).await,
@@ -357,7 +325,7 @@ fn a_failure_locks_nobody_out() {
             pass(&Plan { faults: vec![failing], ..timed(nth) }, |world| {
                 prepared(world, &config);
                 for index in 0..2 {
-                    agent(world, index, &config, move |sys, mut agent| async move {
+                    agent(world, index, &config, move |sys, mut agent, _| async move {
                         for number in 1..=3 {
                             assert_eq!(ask(&sys, &mut agent, number, board_write()).await, Done::Acknowledged);
                         }
@@ -376,7 +344,7 @@ fn a_full_disk_refuses() {
     pass(&Plan { disk_capacity_bytes: Some(256 << 10), ..timed(1) }, |world| {
         prepared(world, &config);
         let noted = diary.clone();
-        agent(world, 0, &config, move |sys, mut agent| {
+        agent(world, 0, &config, move |sys, mut agent, _| {
             let diary = noted.clone();
             async move {
                 let mut kept = 0;
@@ -408,7 +376,7 @@ fn readers_see_one_moment() {
             pass(&plan(seed), |world| {
                 prepared(world, &config);
                 for index in 0..2 {
-                    agent(world, index, &config, |sys, mut agent| async move {
+                    agent(world, index, &config, |sys, mut agent, _| async move {
                         for number in 1..=5 {
                             assert_eq!(ask(&sys, &mut agent, number, board_write()).await, Done::Acknowledged);
                             assert_ne!(
@@ -419,7 +387,7 @@ fn readers_see_one_moment() {
                     });
                 }
                 world.invariant(support::Snapshots);
-                agent(world, 2, &config, |sys, mut agent| async move {
+                agent(world, 2, &config, |sys, mut agent, _| async move {
                     for number in 1..=5 {
                         assert_eq!(
                             ask(&sys, &mut agent, number, WorkKind::BoardRead { keys: keys() }).await,
@@ -447,7 +415,7 @@ fn documents_keep_every_operation() {
                 prepared(world, &config);
                 for index in 0..3 {
                     let noted = answers.clone();
-                    agent(world, index, &config, move |sys, mut agent| {
+                    agent(world, index, &config, move |sys, mut agent, _| {
                         let answers = noted.clone();
                         async move {
                             // What was answered is not asked again: a document knows each agent's last operation only.

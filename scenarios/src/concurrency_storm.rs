@@ -95,15 +95,7 @@ impl Scenario for ConcurrencyStorm {
     }
 
     fn invariants(&self) -> &'static [(&'static str, &'static str)] {
-        const ALL: [(&str, &str); LOCKS.len() + oracle::SWARM.len()] = {
-            let mut all = [("", ""); LOCKS.len() + oracle::SWARM.len()];
-            let mut index = 0;
-            while index < all.len() {
-                all[index] = if index < LOCKS.len() { LOCKS[index] } else { oracle::SWARM[index - LOCKS.len()] };
-                index += 1;
-            }
-            all
-        };
+        const ALL: [(&str, &str); LOCKS.len() + oracle::SWARM.len()] = oracle::joined(&[LOCKS, oracle::SWARM]);
         &ALL
     }
 }

@@ -102,22 +102,8 @@ impl Scenario for Guillotine {
     }
 
     fn invariants(&self) -> &'static [(&'static str, &'static str)] {
-        const ALL: [(&str, &str); LOCKS.len() + oracle::SWARM.len() + oracle::DAYS.len()] = {
-            let mut all = [("", ""); LOCKS.len() + oracle::SWARM.len() + oracle::DAYS.len()];
-            let mut index = 0;
-            while index < all.len() {
-                let past_locks = index.saturating_sub(LOCKS.len());
-                all[index] = if index < LOCKS.len() {
-                    LOCKS[index]
-                } else if past_locks < oracle::SWARM.len() {
-                    oracle::SWARM[past_locks]
-                } else {
-                    oracle::DAYS[past_locks - oracle::SWARM.len()]
-                };
-                index += 1;
-            }
-            all
-        };
+        const ALL: [(&str, &str); LOCKS.len() + oracle::SWARM.len() + oracle::DAYS.len()] =
+            oracle::joined(&[LOCKS, oracle::SWARM, oracle::DAYS]);
         &ALL
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+use seedstorm_model::agent::{Agent, Done, Work, WorkKind, wake};
 use seedstorm_model::claims::{DocumentSaved, SnapshotRead};
 use seedstorm_model::config::Config;
 use seedstorm_model::file::revision_of;
@@ -11,6 +12,8 @@ use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, StrategyPlan, Trig
 use seedstorm_sim::trace::Event;
 use seedstorm_sim::{Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, World, run};
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A millisecond.
@@ -185,5 +188,41 @@ impl Invariant for Revisions {
             }
         }
         Ok(())
+    }
+}
+
+/// Adds an agent. Its program is told how often the agent has woken, from 1; it is started again after its deaths.
+pub(crate) fn agent<F>(
+    world: &mut World,
+    index: u32,
+    config: &Config,
+    program: impl Fn(Sys, Agent, usize) -> F + 'static,
+) where
+    F: Future<Output = ()> + 'static,
+{
+    let (config, program, wakes) = (config.clone(), Rc::new(program), Diary::default());
+    world.process("agent", index, move |sys| {
+        let (config, program, wakes) = (config.clone(), program.clone(), wakes.clone());
+        async move {
+            match wake(&sys, &config).await {
+                Ok(agent) => {
+                    wakes.note("awake");
+                    program(sys, agent, wakes.count("awake")).await;
+                    Exit::success()
+                }
+                Err(error) => Exit { code: error.exit_code(), why: error.to_string() },
+            }
+        }
+    });
+}
+
+/// Does some work until it is answered. Asked again, it keeps its number.
+pub(crate) async fn ask(sys: &Sys, agent: &mut Agent, number: u64, kind: WorkKind) -> Done {
+    loop {
+        match agent.work(sys, &Work { number, kind: kind.clone() }).await {
+            Ok(Done::Unanswered) => {}
+            Ok(done) => return done,
+            Err(error) => panic!("{error}"),
+        }
     }
 }

@@ -50,7 +50,6 @@ impl Invariant for DayClosed {
     }
 
     fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
-        let woke = |name: &str| survivor.processes().iter().any(|process| process.name == name);
-        self.judge(survivor.disk(), woke)
+        self.judge(survivor.disk(), |name| survivor.came_up(name))
     }
 }

@@ -118,3 +118,21 @@ pub fn watch_days(world: &mut World) {
     world.invariant(TemporariesReaped);
     world.invariant(Deaths::default());
 }
+
+/// Lists of invariants as one. `N` is the sum of their lengths.
+pub(crate) const fn joined<const N: usize>(
+    lists: &[&[(&'static str, &'static str)]],
+) -> [(&'static str, &'static str); N] {
+    let mut all = [("", ""); N];
+    let (mut list, mut index, mut count) = (0, 0, 0);
+    while list < lists.len() {
+        if index == lists[list].len() {
+            (list, index) = (list + 1, 0);
+        } else {
+            all[count] = lists[list][index];
+            (index, count) = (index + 1, count + 1);
+        }
+    }
+    assert!(count == N, "N is the sum of the lengths");
+    all
+}

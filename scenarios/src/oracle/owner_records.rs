@@ -109,7 +109,6 @@ impl Invariant for DeadLocksReclaimed {
     }
 
     fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
-        let woke = |name: &str| survivor.processes().iter().any(|process| process.name == name);
-        self.judge(survivor.disk(), woke)
+        self.judge(survivor.disk(), |name| survivor.came_up(name))
     }
 }

@@ -44,6 +44,11 @@ impl<'a> Survivor<'a> {
         self.processes
     }
 
+    /// Whether the recovery has a process of this name.
+    pub fn came_up(&self, process: &str) -> bool {
+        self.processes.iter().any(|recovered| recovered.name == process)
+    }
+
     /// When the machine lost power, in simulated nanoseconds since the start of the run. A disk that was met before has been recovered at the
     /// earlier time, and this is that.
     pub fn crashed_ns(&self) -> u64 {
