@@ -115,7 +115,7 @@ pub fn check(settings: &[Setting], found: &BTreeMap<String, Value>, others: &[&s
 pub const MUTANT: &str = "mutant";
 
 fn mutant(option: String, given: &str) -> Result<Value, OptionsError> {
-    let names = || seedstorm_model::mutant::CATALOGUE.iter().map(|mutant| mutant.name);
+    let names = || seedstorm_model::mutant::catalogue().map(|mutant| mutant.name);
     if names().any(|name| name == given) {
         return Ok(Value::String(given.to_owned()));
     }

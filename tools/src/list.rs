@@ -76,8 +76,7 @@ fn items(catalogue: Catalogue, what: Listed) -> Vec<Item> {
             StrategyPlan::ALL.iter().map(|(strategy, about)| Item::new(strategy.name(), about)).collect()
         }
         Listed::Invariants => invariants(catalogue),
-        Listed::Mutants => mutant::CATALOGUE
-            .iter()
+        Listed::Mutants => mutant::catalogue()
             .map(|mutant| Item {
                 invariant: Some(mutant.invariant.to_owned()),
                 scenarios: owned(&[mutant.scenario]),

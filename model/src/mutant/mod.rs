@@ -1,0 +1,116 @@
+//! Planted bugs, each after a mechanism that hit real software: proof that the harness finds such things. None is ever on by itself.
+//!
+//! A mutant adds no call, yield or delay: it leaves one out or does it wrongly. Each stands at the place that it changes, as one `if`. What is known
+//! of each is in the file of its family.
+
+mod agent;
+mod file;
+mod lock;
+mod store;
+
+/// A planted bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mutant {
+    /// A claim is decided by an earlier read: the update has no condition.
+    ClaimCheckThenAct,
+    /// Writers begin deferred, and leave a stale snapshot to the caller.
+    DeferredTransaction,
+    /// A retry doesn't look for its own earlier effect.
+    RetryWithoutIdempotence,
+    /// The acknowledgement goes out before COMMIT.
+    AcknowledgedBeforeCommit,
+    /// A lock is taken from a live owner because it is old.
+    LiveOwnerReapedByAge,
+    /// A process of the right PID is taken for the owner.
+    PidReuseIgnored,
+    /// The owner record is written at its final name, in a second call; an empty one counts as stale.
+    EmptyOwnerFileIsStale,
+    /// Waiters sleep equally long, whatever is left of their wait.
+    FixedBackoffConvoy,
+    /// The board is read before the transaction begins.
+    BoardLostUpdate,
+    /// The resource doesn't look at the fencing token.
+    LeaseWithoutFencing,
+    /// A file is renamed into place before its content is durable.
+    NoSyncBeforeRename,
+    /// The directory isn't synced after a rename.
+    NoDirectorySync,
+    /// All temporary files of a lock's owner record have one name.
+    FixedTemporaryName,
+    /// A file is emptied and written in place.
+    TruncateInPlace,
+    /// A damaged file is taken for an absent one.
+    CorruptReadAsEmpty,
+    /// The sweeper takes the temporary files of the living, too.
+    SweeperReapsLive,
+    /// A document's lock is given back before the document is saved.
+    LockReleasedBeforeDurable,
+    /// The owner record is written at its final name, in a second call.
+    OwnerRecordInSecondCall,
+    /// Reclaiming takes away whatever stands at the lock's name.
+    ReclaimWithoutIdentityCheck,
+    /// Waking leaves a sleep that was begun as it is.
+    HalfDoneSleepNotResumed,
+    /// Waking leaves staged notes without a seal where they are.
+    NoteNeverSealed,
+    /// The database runs with synchronous=NORMAL.
+    SynchronousNormal,
+    /// Recovery removes the WAL.
+    WalDeletedOnRecovery,
+    /// A transaction that failed stays open.
+    TransactionLeftOpen,
+}
+
+/// What there is to know of a mutant.
+#[derive(Clone, Copy, Debug)]
+pub struct MutantInfo {
+    /// Which.
+    pub mutant: Mutant,
+    /// Its name in settings.
+    pub name: &'static str,
+    /// What is wrong, in one line.
+    pub about: &'static str,
+    /// The row of the fault catalogue that it is taken from.
+    pub row: &'static str,
+    /// The scenario in which it must be caught.
+    pub scenario: &'static str,
+    /// The invariant that must catch it.
+    pub invariant: &'static str,
+}
+
+/// Every mutant, one list for each family.
+const FAMILIES: &[&[MutantInfo]] = &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE];
+
+/// Every mutant.
+pub fn catalogue() -> impl Iterator<Item = &'static MutantInfo> {
+    FAMILIES.iter().copied().flatten()
+}
+
+impl Mutant {
+    /// The mutant of that name.
+    pub fn parse(name: &str) -> Option<Mutant> {
+        catalogue().find(|info| info.name == name).map(|info| info.mutant)
+    }
+}
+
+/// Whether this mutant is on.
+pub(crate) fn is(on: Option<Mutant>, mutant: Mutant) -> bool {
+    on == Some(mutant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        let names: BTreeSet<&str> = catalogue().map(|info| info.name).collect();
+        let mutants: BTreeSet<Mutant> = catalogue().map(|info| info.mutant).collect();
+        assert_eq!((names.len(), mutants.len()), (catalogue().count(), catalogue().count()));
+        for info in catalogue() {
+            assert_eq!(Mutant::parse(info.name), Some(info.mutant));
+        }
+        assert_eq!(Mutant::parse("none"), None);
+    }
+}

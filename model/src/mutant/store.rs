@@ -1,0 +1,70 @@
+//! Planted bugs of the database, the board and the tasks.
+
+use super::{Mutant, MutantInfo};
+
+pub(super) const CATALOGUE: &[MutantInfo] = &[
+    MutantInfo {
+        mutant: Mutant::ClaimCheckThenAct,
+        name: "claim-check-then-act",
+        about: "a task is claimed after a look at it, by an update without a condition: two winners",
+        row: "B1",
+        scenario: "concurrency-storm",
+        invariant: "claim-single-winner",
+    },
+    MutantInfo {
+        mutant: Mutant::DeferredTransaction,
+        name: "deferred-transaction",
+        about: "writers begin DEFERRED: SQLITE_BUSY_SNAPSHOT comes at once, no busy timeout heals it, and nobody expects it",
+        row: "S1",
+        scenario: "concurrency-storm",
+        invariant: "no-unhandled-error",
+    },
+    MutantInfo {
+        mutant: Mutant::RetryWithoutIdempotence,
+        name: "retry-without-idempotence",
+        about: "a retry after an unknown outcome doesn't look for its own effect: it takes effect twice",
+        row: "B5",
+        scenario: "concurrency-storm",
+        invariant: "no-lost-write",
+    },
+    MutantInfo {
+        mutant: Mutant::AcknowledgedBeforeCommit,
+        name: "acknowledged-before-commit",
+        about: "the acknowledgement goes out before COMMIT has returned",
+        row: "S6",
+        scenario: "concurrency-storm",
+        invariant: "acknowledged-durable",
+    },
+    MutantInfo {
+        mutant: Mutant::BoardLostUpdate,
+        name: "board-lost-update",
+        about: "the board is read before the transaction that writes it begins",
+        row: "B6",
+        scenario: "concurrency-storm",
+        invariant: "board-serializable",
+    },
+    MutantInfo {
+        mutant: Mutant::SynchronousNormal,
+        name: "synchronous-normal",
+        about: "the database runs with synchronous=NORMAL where FULL is promised: power loss takes the last commits back",
+        row: "S6",
+        scenario: "guillotine",
+        invariant: "acknowledged-durable",
+    },
+    MutantInfo {
+        mutant: Mutant::WalDeletedOnRecovery,
+        name: "wal-deleted-on-recovery",
+        about: "whoever comes up first after a crash removes the WAL as a left-over, with the commits in it",
+        row: "S3",
+        scenario: "guillotine",
+        invariant: "no-lost-write",
+    },
+    MutantInfo {
+        mutant: Mutant::TransactionLeftOpen,
+        name: "transaction-left-open",
+        about: "an error path leaves its transaction open: nobody else can write",
+        row: "S8",
+        scenario: "guillotine",
+        invariant: "no-idle-transaction",
+    },
+];
