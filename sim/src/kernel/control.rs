@@ -6,6 +6,7 @@ use super::process::{Exit, Life, Process, Program, RestartPolicy, Running};
 use super::run::panic_text;
 use super::task::{Task, TaskState, Timer, WaitKey, WakeState};
 use crate::plan::StrategyPlan;
+use crate::schedule::FirstRun;
 use crate::schedule::Ready;
 use crate::sys::call::Header;
 use crate::sys::{Identity, Sys};
@@ -371,7 +372,7 @@ impl Core {
     }
 
     fn follow(&mut self, plan: StrategyPlan) {
-        self.strategy = crate::schedule::strategy(plan, self.seed);
+        self.strategy = crate::schedule::strategy(plan, self.seed, &self.first_run);
         self.strategy_delays = self.strategy.delays();
     }
 
@@ -389,6 +390,7 @@ impl Core {
         // Who was asked to end and has not done so may stay: the SIGKILL would be a fault of the chaos.
         self.processes.iter_mut().for_each(|process| process.terminating = false);
         if !self.strategy_is_replay {
+            self.first_run = FirstRun::None;
             self.follow(StrategyPlan::Timed);
         }
         self.emit(None, Body::CalmBegan);
