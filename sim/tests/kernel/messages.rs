@@ -27,6 +27,4 @@ fn a_message_goes_there_and_a_reply_comes_back() {
     })
     .passed();
     assert_eq!(ran.notes(0), ["b-0:9 [104, 101, 108, 108, 111]"]);
-        println!("{record:?}");
-    }
 }
