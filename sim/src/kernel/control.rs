@@ -244,6 +244,7 @@ impl Core {
         self.sqlite.after_unwind();
         self.strategy.ended(id);
         self.emit_of(id, Body::Ended(ended));
+        self.drop_unread();
         while let Some(inode) = self.disk.next_released() {
             self.wake(WaitKey::File(inode));
         }
