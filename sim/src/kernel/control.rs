@@ -358,8 +358,8 @@ impl Core {
         self.bystanders.clear();
         self.timers.retain(|timer| !matches!(timer, Timer::Restart(_)));
         self.timers.insert(self.now_ns.saturating_add(down_ns), Timer::MachineUp);
-        self.emit(None, Body::MachineCrashed);
         self.lose_messages();
+        self.emit(None, Body::MachineCrashed);
     }
 
     fn machine_up(&mut self) {
