@@ -175,7 +175,8 @@ impl TryFrom<String> for StrategyPlan {
     fn try_from(text: String) -> Result<StrategyPlan, String> {
         text.parse().map_err(|error: StrategyError| match error {
             StrategyError::Unknown(_) => {
-                let names: Vec<&str> = StrategyPlan::ALL.iter().map(|(strategy, _)| strategy.name()).collect();
+                let names: Vec<String> =
+                    StrategyPlan::ALL.iter().map(|(strategy, _)| format!("`{}`", strategy.name())).collect();
                 format!("{error}; allowed: {}", names.join(", "))
             }
             StrategyError::Parameter { .. } => error.to_string(),
