@@ -6,6 +6,7 @@
 mod agent;
 mod file;
 mod lock;
+mod memory;
 mod store;
 
 /// A planted bug.
@@ -59,6 +60,10 @@ pub enum Mutant {
     WalDeletedOnRecovery,
     /// A transaction that failed stays open.
     TransactionLeftOpen,
+    /// The Merkle root is hashed over the memories in the order in which they came.
+    RootOverUnsortedLeaves,
+    /// A memory is noted as sealed, and the tree is left as it was.
+    SealNotUpdated,
 }
 
 /// What there is to know of a mutant.
@@ -79,7 +84,8 @@ pub struct MutantInfo {
 }
 
 /// Every mutant, one list for each family.
-const FAMILIES: &[&[MutantInfo]] = &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE];
+const FAMILIES: &[&[MutantInfo]] =
+    &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE, memory::CATALOGUE];
 
 /// Every mutant.
 pub fn catalogue() -> impl Iterator<Item = &'static MutantInfo> {
