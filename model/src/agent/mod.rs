@@ -3,6 +3,7 @@
 mod documents;
 mod error;
 mod introspect;
+mod memories;
 mod presence;
 mod repair;
 mod sleep;

@@ -64,6 +64,13 @@ pub enum WorkKind {
     },
     /// Close the day: hand over what the agent holds, and be asleep. Wake it before it is asked for anything else.
     Sleep,
+    /// Remember a text: keep it in a file of its own, under the seal of all memories.
+    Remember {
+        /// The text. The same text is the same memory, whoever remembers it.
+        text: String,
+    },
+    /// Compare all memories with what was sealed.
+    Verify,
     /// Say what each agent of the swarm is.
     Status,
 }
@@ -82,6 +89,8 @@ impl WorkKind {
             WorkKind::Checkpoint => "checkpoint",
             WorkKind::Introspect { .. } => "introspect",
             WorkKind::Sleep => "sleep",
+            WorkKind::Remember { .. } => "remember",
+            WorkKind::Verify => "verify",
             WorkKind::Status => "status",
         }
     }

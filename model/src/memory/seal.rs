@@ -18,21 +18,35 @@ pub struct Transition {
     pub memories: u64,
 }
 
-/// The newest transition, and the top of its tree.
-struct Newest {
-    transition: Transition,
-    top: Option<Child>,
+/// A transition, and the top of the tree after it.
+pub(super) struct Newest {
+    pub(super) transition: Transition,
+    pub(super) top: Option<Child>,
+}
+
+impl Newest {
+    /// Before the first transition.
+    pub(super) fn before_all() -> Newest {
+        Newest { transition: Transition { number: 0, root: tree::root(None), memories: 0 }, top: None }
+    }
+
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Newest> {
+        let (number, root, memories) = (row.get::<_, i64>(0)? as u64, row.get(1)?, row.get::<_, i64>(3)? as u64);
+        let top = row.get::<_, Option<Place>>(2)?.map(|place| Child { place, hash: root });
+        Ok(Newest { transition: Transition { number, root, memories }, top })
+    }
 }
 
 fn newest(connection: &Connection) -> rusqlite::Result<Newest> {
     let select = "SELECT transition, root, top, memories FROM merkle_roots ORDER BY transition DESC LIMIT 1";
-    let found = connection.prepare_cached(select)?.query_row([], |row| {
-        let (number, root, memories) = (row.get::<_, i64>(0)? as u64, row.get(1)?, row.get::<_, i64>(3)? as u64);
-        let top = row.get::<_, Option<Place>>(2)?.map(|place| Child { place, hash: root });
-        Ok(Newest { transition: Transition { number, root, memories }, top })
-    });
-    let before_all = || Newest { transition: Transition { number: 0, root: tree::root(None), memories: 0 }, top: None };
-    Ok(found.optional()?.unwrap_or_else(before_all))
+    let found = connection.prepare_cached(select)?.query_row([], Newest::read);
+    Ok(found.optional()?.unwrap_or_else(Newest::before_all))
+}
+
+/// All transitions, in their order.
+pub(super) fn history(connection: &Connection) -> rusqlite::Result<Vec<Newest>> {
+    let select = "SELECT transition, root, top, memories FROM merkle_roots ORDER BY transition";
+    connection.prepare_cached(select)?.query_map([], Newest::read)?.collect()
 }
 
 /// The newest transition.

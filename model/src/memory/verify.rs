@@ -1,7 +1,7 @@
 //! Verifying: the tree is built anew from what is sealed and compared with the stored one, root by root and node by node, and each file is compared with its
 //! name. A flipped bit anywhere makes a difference, and is named.
 
-use super::seal::{Transition, latest, node};
+use super::seal::{Newest, Transition, history, node};
 use super::tree::{self, Child, Node, Nodes, Place};
 use super::{Digest, Folder};
 use crate::file::FileError;
@@ -23,14 +23,31 @@ pub struct Damaged {
 /// What the store says of its memories, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
-    /// The newest transition.
-    pub(crate) transition: Transition,
+    /// The newest transition; `None`: it can't be read.
+    pub(crate) transition: Option<Transition>,
     /// What is sealed.
-    pub(crate) memories: BTreeSet<Digest>,
+    memories: BTreeSet<Digest>,
     /// Memories that the table of what is sealed and the tree don't both know, and what is wrong.
     torn: Vec<(Digest, &'static str)>,
     /// What else is wrong in the database.
     faults: Vec<String>,
+}
+
+impl Account {
+    /// The account of a store that can't be read.
+    pub(crate) fn unreadable(why: &rusqlite::Error) -> Account {
+        Account { transition: None, memories: BTreeSet::new(), torn: Vec::new(), faults: vec![why.to_string()] }
+    }
+
+    /// Whether what the store says of its memories is in itself as it was sealed.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.torn.is_empty() && self.faults.is_empty()
+    }
+
+    /// Those that aren't sealed.
+    pub(crate) fn without_sealed(&self, memories: &[Digest]) -> Vec<Digest> {
+        memories.iter().filter(|memory| !self.memories.contains(*memory)).copied().collect()
+    }
 }
 
 /// A tree that is built anew.
@@ -61,35 +78,32 @@ pub(crate) fn read_account(connection: &Connection) -> rusqlite::Result<Account>
     let sealed: Vec<(Digest, u64)> = sealed.collect::<rusqlite::Result<_>>()?;
     let mut select = connection.prepare_cached("SELECT place, zero, zero_hash, one, one_hash FROM merkle_nodes")?;
     let stored: Vec<Node> = select.query_map([], node)?.collect::<rusqlite::Result<_>>()?;
-    let mut select =
-        connection.prepare_cached("SELECT transition, root, memories FROM merkle_roots ORDER BY transition")?;
-    let roots = select.query_map([], |row| {
-        Ok(Transition {
-            number: row.get::<_, i64>(0)? as u64,
-            root: row.get(1)?,
-            memories: row.get::<_, i64>(2)? as u64,
-        })
-    })?;
-    let roots: Vec<Transition> = roots.collect::<rusqlite::Result<_>>()?;
+    let roots = history(connection)?;
     let mut faults = Vec::new();
     let anew = rebuild(&sealed, &roots, &mut faults);
     compare(&stored, &anew, &mut faults);
     let memories: BTreeSet<Digest> = sealed.into_iter().map(|(memory, _)| memory).collect();
     let torn = torn(&memories, &stored);
-    Ok(Account { transition: latest(connection)?, memories, torn, faults })
+    let before_all = Newest::before_all().transition;
+    let transition = roots.last().map_or(before_all, |newest| newest.transition);
+    Ok(Account { transition: Some(transition), memories, torn, faults })
 }
 
 /// Builds the tree anew, transition by transition, and notes the roots that differ.
-fn rebuild(sealed: &[(Digest, u64)], roots: &[Transition], faults: &mut Vec<String>) -> Anew {
+fn rebuild(sealed: &[(Digest, u64)], roots: &[Newest], faults: &mut Vec<String>) -> Anew {
     let (mut anew, mut top, mut count): (Anew, Option<Child>, u64) = Default::default();
     let mut rest = sealed.iter().peekable();
-    for (stored, expected) in roots.iter().zip(1..) {
+    for (Newest { transition: stored, top: stored_top }, expected) in roots.iter().zip(1..) {
         if stored.number != expected {
             faults.push(format!("transition {} stands where {expected} should", stored.number));
         }
         while let Some((memory, _)) = rest.next_if(|(_, transition)| *transition <= stored.number) {
             let Ok(grown) = tree::insert(&mut anew, top, *memory, None);
             (top, count) = (Some(grown), count + 1);
+        }
+        let place_of = |top: &Option<Child>| top.map(|top| top.place);
+        if place_of(stored_top) != place_of(&top) {
+            faults.push(format!("transition {} doesn't say where the top of its tree is", stored.number));
         }
         if (stored.root, stored.memories) != (tree::root(top), count) {
             let Transition { number, root, memories } = stored;

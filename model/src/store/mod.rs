@@ -1,4 +1,5 @@
-//! What the swarm shares in SQLite: agents, session state (the board), tasks with their checklists, notes, and the days of agents that keep them. Documents are files, see `file`.
+//! What the swarm shares in SQLite: agents, session state (the board), tasks with their checklists, notes, the days of agents that keep them, and which
+//! memories are sealed. Documents are files, see `file`; memories are, too, see `memory`.
 //!
 //! The acknowledgement contract: WAL with synchronous=FULL. Whatever was acknowledged survives the death of its process and of the machine.
 
@@ -8,6 +9,7 @@ mod checkpoint;
 mod connection;
 mod days;
 mod error;
+mod memories;
 mod notes;
 mod provision;
 mod schema;
