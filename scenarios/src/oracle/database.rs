@@ -115,11 +115,13 @@ fn object(effect: &Effect) -> &'static str {
         Effect::NoteAppended { .. } => "note",
         Effect::AgentNoted { .. } => "agent-row",
         Effect::Introspected { .. } => "introspection",
+        Effect::Remembered { .. } => "memory",
         Effect::Slept => "sleep",
     }
 }
 
-/// What was there and isn't any more, of what never goes by itself: notes, versions and generations, what is ticked, done or closed.
+/// What was there and isn't any more, of what never goes by itself: notes, versions and generations, what is ticked, done, closed or
+/// sealed.
 fn gone(before: &Audit, now: &Audit) -> Option<(String, &'static str)> {
     let note = before.notes.keys().find(|note| !now.notes.contains_key(*note));
     let note = note.map(|(agent, number)| (format!("the note of {agent}#{number}"), "note"));
@@ -146,7 +148,11 @@ fn gone(before: &Audit, now: &Audit) -> Option<(String, &'static str)> {
         let (agent, number) = before.days.difference(&now.days).next()?;
         Some((format!("the close of {agent}#{number}"), "introspection"))
     };
-    note.or_else(board).or_else(generation).or_else(end).or_else(tick).or_else(day)
+    let memory = || {
+        let memory = before.sealed.keys().find(|memory| !now.sealed.contains_key(memory))?;
+        Some((format!("the seal of memory {memory}"), "memory"))
+    };
+    note.or_else(board).or_else(generation).or_else(end).or_else(tick).or_else(day).or_else(memory)
 }
 
 /// What of an acknowledged effect the database doesn't show.
@@ -177,6 +183,9 @@ fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String>
         Effect::Introspected { notes } => {
             let has = |note: &u32| audit.memories.contains_key(&(key.agent.clone(), key.number, note.to_string()));
             (0..*notes).find(|note| !has(note)).map(|note| format!("its note {note} isn't in the store"))
+        }
+        Effect::Remembered { memory, .. } => {
+            (!audit.sealed.contains_key(memory)).then(|| format!("memory {memory} isn't sealed"))
         }
         Effect::Slept => None,
         Effect::NoteAppended { .. } => match audit.notes.get(&(key.agent.clone(), key.number)).map(Vec::as_slice) {
