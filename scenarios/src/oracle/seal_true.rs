@@ -118,6 +118,14 @@ impl SealTrue {
         judged.map_err(|message| Violation::new(self.id(), message).object("merkle-root").role("agent").loss("untrue"))
     }
 
+    /// Judges what is stored, and settles nothing.
+    fn compare(&self, reading: Option<&Result<Option<Audit>, String>>) -> Result<(), Violation> {
+        match reading {
+            Some(Ok(Some(audit))) => self.judge(self.account.clone().read(audit)),
+            _ => Ok(()),
+        }
+    }
+
     fn settle(&mut self, view: &View<'_>) -> Result<(), Violation> {
         // Whether the database is there and can be read is for others to say.
         let reading = self.auditor.read(view);
@@ -151,9 +159,12 @@ impl Invariant for SealTrue {
                 _ => Ok(()),
             },
             Body::Claim { kind: MemoriesVerified::KIND, .. } => match event.claim() {
-                // A later crash may take it back, if nobody has acknowledged it: what isn't known yet is judged when it is.
-                Some(MemoriesVerified { transition: Some(transition), .. }) => {
-                    self.judge(self.account.compare(transition))
+                Some(MemoriesVerified { transition, damaged, .. }) => {
+                    // A later crash may take it back, if nobody has acknowledged it: what isn't known yet is judged when it is.
+                    self.judge(transition.map_or(Ok(()), |transition| self.account.compare(transition)))?;
+                    // Whoever finds something wrong gives a reason to look what is stored now.
+                    let reading = (!damaged.is_empty()).then(|| self.auditor.read(view));
+                    self.compare(reading.as_deref())
                 }
                 _ => Ok(()),
             },
@@ -170,10 +181,6 @@ impl Invariant for SealTrue {
     }
 
     fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
-        let reading = survivor.reading(Audit::of);
-        match &*reading {
-            Ok(Some(audit)) => self.judge(self.account.clone().read(audit)),
-            _ => Ok(()),
-        }
+        self.compare(Some(&*survivor.reading(Audit::of)))
     }
 }
