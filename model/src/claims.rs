@@ -101,6 +101,13 @@ pub enum Effect {
         /// The status.
         status: String,
     },
+    /// It said what a task needs.
+    NeedsSet {
+        /// The task.
+        task: String,
+        /// What it needs from then on.
+        needed: Vec<String>,
+    },
     /// It put what an agent had staged into the store.
     Introspected {
         /// How many notes: they are named by their numbers from 0.
@@ -163,7 +170,7 @@ pub struct OutcomeUnknown {
 pub struct Refused {
     /// Which operation.
     pub key: OperationKey,
-    /// Why: `lost-race`, `not-holder`, `no-task`, `disk-full`, `lock-timeout`, …
+    /// Why: `lost-race`, `not-holder`, `no-task`, `disk-full`, `lock-timeout`, …; or the cycle that it would have closed.
     pub why: String,
 }
 

@@ -39,6 +39,8 @@ pub struct Config {
     pub keeps_days: bool,
     /// Whether agents remember: whether memories may be sealed. The tables for it are then made, too.
     pub keeps_memories: bool,
+    /// Whether tasks may need each other: whether one is only ready when others are done. The table for it is then made, too.
+    pub tasks_need_each_other: bool,
     /// The planted bug, for proving that the harness finds it.
     pub mutant: Option<Mutant>,
 }
@@ -62,6 +64,7 @@ impl Default for Config {
             reader_age_ns_max: 10_000_000_000,
             keeps_days: false,
             keeps_memories: false,
+            tasks_need_each_other: false,
             mutant: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Agent, AgentError, Done, Work, WorkKind};
 use crate::claims::{Effect, OperationBegun, OperationKey, Refused};
-use crate::store::{HeldTask, Outcome, StoreError};
+use crate::store::{HeldTask, Needed, Outcome, StoreError};
 use seedstorm_sim::Sys;
 
 impl Agent {
@@ -20,6 +20,7 @@ impl Agent {
             WorkKind::TaskCheck { task, item } => {
                 self.store.check_item(sys, &key, task, *item, self.tasks.get(task).copied()).await
             }
+            WorkKind::TaskNeeds { task, needed } => return self.set_needs(sys, key, task, needed).await,
             WorkKind::TaskLeave { task } => self.store.leave_task(sys, &key, task, self.tasks.get(task).copied()).await,
             WorkKind::BoardRead { keys } => {
                 let read = self.store.read_board(sys, &key, keys).await?;
@@ -37,6 +38,22 @@ impl Agent {
             WorkKind::Status => return self.report(sys, key).await,
         };
         self.answer_outcome(sys, key, outcome).await
+    }
+
+    async fn set_needs(
+        &mut self,
+        sys: &Sys,
+        key: OperationKey,
+        task: &str,
+        needed: &[String],
+    ) -> Result<Done, AgentError> {
+        match self.store.set_needs(sys, &key, task, needed).await? {
+            Needed::Answered(outcome) => self.answer_outcome(sys, key, Ok(outcome)).await,
+            Needed::Cyclic(cycle) => {
+                sys.claim(&Refused { key, why: cycle.to_string() }).await;
+                Ok(Done::Refused)
+            }
+        }
     }
 
     pub(super) async fn answer_outcome(

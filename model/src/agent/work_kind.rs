@@ -36,6 +36,13 @@ pub enum WorkKind {
         /// The item.
         item: u64,
     },
+    /// Say what a task needs: tasks that must be done before it can be claimed.
+    TaskNeeds {
+        /// The task.
+        task: String,
+        /// What it needs from now on.
+        needed: Vec<String>,
+    },
     /// Leave a task that this agent has claimed.
     TaskLeave {
         /// The task.
@@ -83,6 +90,7 @@ impl WorkKind {
             WorkKind::BoardRead { .. } => "board-read",
             WorkKind::TaskClaim { .. } => "task-claim",
             WorkKind::TaskCheck { .. } => "task-check",
+            WorkKind::TaskNeeds { .. } => "task-needs",
             WorkKind::TaskLeave { .. } => "task-leave",
             WorkKind::Note { .. } => "note",
             WorkKind::Document { .. } => "document",

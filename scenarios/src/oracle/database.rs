@@ -39,6 +39,8 @@ pub struct NoLostWrite {
     auditor: Auditor,
     begun: BTreeSet<OperationKey>,
     acknowledged: BTreeMap<OperationKey, Effect>,
+    /// By transition: the operation that was said to have made it.
+    sealers: BTreeMap<u64, OperationKey>,
     /// What was there after the last crash, acknowledged or not.
     settled: Option<Reading>,
     /// Whether the machine has been down and nobody has woken since.
@@ -48,7 +50,8 @@ pub struct NoLostWrite {
 impl NoLostWrite {
     /// Shares the auditor's readings.
     pub fn new(auditor: Auditor) -> NoLostWrite {
-        NoLostWrite { auditor, begun: BTreeSet::new(), acknowledged: BTreeMap::new(), settled: None, is_down: false }
+        let (begun, acknowledged, sealers) = Default::default();
+        NoLostWrite { auditor, begun, acknowledged, sealers, settled: None, is_down: false }
     }
 
     fn violation(&self, message: String, object: &'static str, loss: &'static str) -> Violation {
@@ -110,7 +113,7 @@ impl NoLostWrite {
 fn object(effect: &Effect) -> &'static str {
     match effect {
         Effect::Board { .. } => "board-key",
-        Effect::TaskClaimed { .. } | Effect::TaskLeft { .. } => "task",
+        Effect::TaskClaimed { .. } | Effect::TaskLeft { .. } | Effect::NeedsSet { .. } => "task",
         Effect::ItemChecked { .. } => "item",
         Effect::NoteAppended { .. } => "note",
         Effect::AgentNoted { .. } => "agent-row",
@@ -171,7 +174,7 @@ fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String>
             let is_done = audit.tasks.get(task).is_some_and(|(_, is_done)| *is_done);
             (!is_done).then(|| format!("task `{task}` isn't done"))
         }
-        Effect::TaskLeft { .. } | Effect::AgentNoted { .. } => None,
+        Effect::TaskLeft { .. } | Effect::NeedsSet { .. } | Effect::AgentNoted { .. } => None,
         Effect::ItemChecked { task, item, generation } => {
             let found = audit.items.get(&(task.clone(), *item)).copied().flatten();
             (found != Some(*generation))
@@ -233,12 +236,21 @@ impl Invariant for NoLostWrite {
         }
         if let Some(OperationBegun { key, .. }) = event.claim() {
             self.begun.insert(key);
-        } else if let Some(Committed { key, effect, .. }) = event.claim()
-            && let Some(before) = self.acknowledged.insert(key.clone(), effect.clone())
-            && before != effect
-        {
-            let message = format!("{}#{} took effect twice: {before:?}, then {effect:?}", key.agent, key.number);
-            return Err(self.violation(message, object(&before), "doubled"));
+        } else if let Some(Committed { key, effect, .. }) = event.claim() {
+            // A transition has one maker. If another is said to have made it since, it was made anew, on a store that had lost it.
+            if let Effect::Remembered { transition, .. } = &effect
+                && let Some(other) = self.sealers.insert(transition.number, key.clone()).filter(|other| *other != key)
+            {
+                let ([by, then], number) = ([&other, &key].map(|key| &key.agent), transition.number);
+                let message =
+                    format!("transition {number} was acknowledged to {by}, and made anew for {then}: it was lost");
+                return Err(self.violation(message, "memory", "lost"));
+            }
+            let before = self.acknowledged.insert(key.clone(), effect.clone());
+            if let Some(before) = before.filter(|before| *before != effect) {
+                let message = format!("{}#{} took effect twice: {before:?}, then {effect:?}", key.agent, key.number);
+                return Err(self.violation(message, object(&before), "doubled"));
+            }
         }
         Ok(())
     }
