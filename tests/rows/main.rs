@@ -3,6 +3,7 @@
 
 mod board;
 mod file;
+mod harness;
 mod lock;
 mod lock_waits;
 mod script;
