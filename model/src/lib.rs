@@ -12,3 +12,4 @@ pub mod identity;
 pub mod lock;
 pub mod mutant;
 pub mod store;
+pub mod tms;

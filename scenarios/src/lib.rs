@@ -1,6 +1,7 @@
 //! What is run: one file for one scenario, its oracles in `oracle`, what scenarios share beside them. The engine under test is in `model`, the harness
 //! in `sim`.
 
+pub mod avalanche;
 pub mod concurrency_storm;
 pub mod faults;
 pub mod guillotine;

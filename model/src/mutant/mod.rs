@@ -4,6 +4,7 @@
 //! of each is in the file of its family.
 
 mod agent;
+mod beliefs;
 mod file;
 mod lock;
 mod store;
@@ -59,6 +60,20 @@ pub enum Mutant {
     WalDeletedOnRecovery,
     /// A transaction that failed stays open.
     TransactionLeftOpen,
+    /// What was in stays in as long as some justification of it holds.
+    PositiveLoopSupportsItself,
+    /// A retraction looks at no other support.
+    OverDeletion,
+    /// A retraction isn't carried on to what rests on the belief.
+    UnderDeletion,
+    /// Labels are propagated with a set of visited beliefs.
+    VisitedSetPropagation,
+    /// Supersessions aren't checked for cycles.
+    SupersedesCycleAccepted,
+    /// Core memories are guarded by whoever asks, not by the store.
+    CoreGuardOnlyInCaller,
+    /// The last to arrive yields in a contradiction.
+    ContradictionByArrival,
 }
 
 /// What there is to know of a mutant.
@@ -79,7 +94,8 @@ pub struct MutantInfo {
 }
 
 /// Every mutant, one list for each family.
-const FAMILIES: &[&[MutantInfo]] = &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE];
+const FAMILIES: &[&[MutantInfo]] =
+    &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE, beliefs::CATALOGUE];
 
 /// Every mutant.
 pub fn catalogue() -> impl Iterator<Item = &'static MutantInfo> {

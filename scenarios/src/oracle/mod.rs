@@ -2,6 +2,7 @@
 
 mod agents_return;
 mod audit;
+pub mod beliefs;
 mod board;
 mod commits;
 mod coverage;
