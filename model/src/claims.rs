@@ -1,6 +1,8 @@
 //! What the engine tells the outside that it believes: the claims that oracles judge. Locks' claims are `seedstorm_sim`'s own.
 
 use crate::identity::ProcessIdentity;
+use crate::memory::{Damaged, Digest, Transition};
+use crate::tms::{Refusal, Relabelled};
 use seedstorm_sim::sys::claim::Claim;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,7 @@ claims! {
     "checkpointed" => Checkpointed,
     "note-staged" => NoteStaged,
     "awake" => Awake,
+    "memories-verified" => MemoriesVerified,
     "status-seen" => StatusSeen,
 }
 
@@ -103,6 +106,22 @@ pub enum Effect {
     Introspected {
         /// How many notes: they are named by their numbers from 0.
         notes: u32,
+    },
+    /// It sealed a memory.
+    Remembered {
+        /// The memory.
+        memory: Digest,
+        /// The transition that did it. Another may have sealed the same memory before.
+        transition: Transition,
+    },
+    /// It took a batch of beliefs and records in.
+    Ingested {
+        /// What was refused of it.
+        refused: Vec<Refusal>,
+        /// What labelling anew came to.
+        relabelled: Relabelled,
+        /// The transition that sealed what was new.
+        transition: Transition,
     },
     /// It closed an agent's day: its notes are in the store, its tasks are open, and it is asleep.
     Slept,
@@ -209,6 +228,17 @@ pub struct NoteStaged {
     pub note: String,
     /// The digest of its text: see [`digest_of`].
     pub digest: u64,
+}
+
+/// The sealed memories were compared with their tree, and their files with their names, as they were at some moments of the operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoriesVerified {
+    /// Which operation.
+    pub key: OperationKey,
+    /// The newest transition at that time; `None`: what stands in the database can't be read.
+    pub transition: Option<Transition>,
+    /// What isn't as it was sealed, by path.
+    pub damaged: Vec<Damaged>,
 }
 
 /// An agent is awake: whatever an earlier life left half done has been finished.

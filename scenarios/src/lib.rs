@@ -3,6 +3,7 @@
 
 pub mod avalanche;
 pub mod concurrency_storm;
+pub mod contradiction_avalanche;
 pub mod faults;
 pub mod guillotine;
 pub mod oracle;
@@ -14,5 +15,5 @@ use seedstorm_sim::Scenario;
 
 /// Every scenario, in the order in which `--scenarios all` runs them.
 pub fn all() -> &'static [&'static (dyn Scenario + Sync)] {
-    &[&concurrency_storm::ConcurrencyStorm, &guillotine::Guillotine]
+    &[&concurrency_storm::ConcurrencyStorm, &guillotine::Guillotine, &contradiction_avalanche::ContradictionAvalanche]
 }

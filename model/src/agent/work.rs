@@ -32,12 +32,15 @@ impl Agent {
             WorkKind::Document { name, bytes } => return self.save_document(sys, key, name, *bytes).await,
             WorkKind::Introspect { notes, bytes } => return self.introspect(sys, key, *notes, *bytes).await,
             WorkKind::Sleep => return self.sleep(sys, key).await,
+            WorkKind::Remember { text } => return self.remember(sys, key, text).await,
+            WorkKind::Ingest { batch } => return self.ingest(sys, key, batch).await,
+            WorkKind::Verify => return self.verify(sys, key).await,
             WorkKind::Status => return self.report(sys, key).await,
         };
         self.answer_outcome(sys, key, outcome).await
     }
 
-    async fn answer_outcome(
+    pub(super) async fn answer_outcome(
         &mut self,
         sys: &Sys,
         key: OperationKey,
@@ -45,7 +48,7 @@ impl Agent {
     ) -> Result<Done, AgentError> {
         match outcome? {
             Outcome::Acknowledged(effect) => {
-                self.remember(effect);
+                self.note_effect(effect);
                 Ok(Done::Acknowledged)
             }
             Outcome::Refused(why) => answer(sys, key, Err(why)).await,
@@ -58,7 +61,7 @@ impl Agent {
     }
 
     /// Keeps its own account of the tasks that it holds.
-    fn remember(&mut self, effect: Effect) {
+    fn note_effect(&mut self, effect: Effect) {
         match effect {
             Effect::TaskClaimed { task, generation, token, .. } => {
                 self.tasks.insert(task, HeldTask { generation, token });

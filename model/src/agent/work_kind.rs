@@ -1,5 +1,7 @@
 //! What an agent can be asked to do, as plain data, and what came of it.
 
+use crate::tms::Batch;
+
 /// One operation that an agent is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
@@ -64,6 +66,18 @@ pub enum WorkKind {
     },
     /// Close the day: hand over what the agent holds, and be asleep. Wake it before it is asked for anything else.
     Sleep,
+    /// Remember a text: keep it in a file of its own, under the seal of all memories.
+    Remember {
+        /// The text. The same text is the same memory, whoever remembers it.
+        text: String,
+    },
+    /// Take a batch of beliefs and records in.
+    Ingest {
+        /// The batch.
+        batch: Batch,
+    },
+    /// Compare all memories with what was sealed.
+    Verify,
     /// Say what each agent of the swarm is.
     Status,
 }
@@ -82,6 +96,9 @@ impl WorkKind {
             WorkKind::Checkpoint => "checkpoint",
             WorkKind::Introspect { .. } => "introspect",
             WorkKind::Sleep => "sleep",
+            WorkKind::Remember { .. } => "remember",
+            WorkKind::Ingest { .. } => "ingest",
+            WorkKind::Verify => "verify",
             WorkKind::Status => "status",
         }
     }

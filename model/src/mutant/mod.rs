@@ -7,6 +7,7 @@ mod agent;
 mod beliefs;
 mod file;
 mod lock;
+mod memory;
 mod store;
 
 /// A planted bug.
@@ -60,6 +61,10 @@ pub enum Mutant {
     WalDeletedOnRecovery,
     /// A transaction that failed stays open.
     TransactionLeftOpen,
+    /// The Merkle root is hashed over the memories in the order in which they came.
+    RootOverUnsortedLeaves,
+    /// A memory is noted as sealed, and the tree is left as it was.
+    SealNotUpdated,
     /// What was in stays in as long as some justification of it holds.
     PositiveLoopSupportsItself,
     /// A retraction looks at no other support.
@@ -95,7 +100,7 @@ pub struct MutantInfo {
 
 /// Every mutant, one list for each family.
 const FAMILIES: &[&[MutantInfo]] =
-    &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE, beliefs::CATALOGUE];
+    &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE, memory::CATALOGUE, beliefs::CATALOGUE];
 
 /// Every mutant.
 pub fn catalogue() -> impl Iterator<Item = &'static MutantInfo> {

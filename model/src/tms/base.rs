@@ -1,9 +1,9 @@
 //! What the engine needs of whoever keeps beliefs and records: small reads by index, and writes. `network` keeps them in memory, the store in SQLite.
 
 use super::belief::{Belief, Rank};
-use super::digest::Digest;
 use super::label::Label;
 use super::record::{Contradiction, Justification, Supersession};
+use crate::memory::Digest;
 
 /// A belief as it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub trait Base {
     /// Notes a retraction, and gives the belief whose definition it changes, if one's does: the consequent, the victim, the one that was superseded. A
     /// contradiction that is retracted isn't flagged.
     fn retract(&mut self, id: &Digest) -> Result<Option<Digest>, Self::Error>;
-    /// Takes the text of a belief, and marks it.
+    /// Marks a belief as consolidated away.
     fn forget(&mut self, id: &Digest) -> Result<(), Self::Error>;
     /// Keeps what was found of a belief.
     fn set_finding(&mut self, id: &Digest, finding: &Finding) -> Result<(), Self::Error>;

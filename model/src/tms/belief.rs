@@ -1,6 +1,6 @@
 //! A belief: immutable, named by its content. What it rests on is in `record`, whether it holds in `label`.
 
-use super::digest::Digest;
+use crate::memory::Digest;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
@@ -42,21 +42,29 @@ pub struct Belief {
 }
 
 impl Belief {
-    /// Its name: the digest of all that it is.
+    /// Its bytes as a memory: a line of the standing's number and the time, then the text.
+    pub fn encode(&self) -> Vec<u8> {
+        format!("{} {}\n{}", self.standing.number(), self.asserted_ns, self.text).into_bytes()
+    }
+
+    /// Reads a memory's bytes; `None` if they are no belief's.
+    pub fn decode(bytes: &[u8]) -> Option<Belief> {
+        let (head, text) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
+        let (standing, asserted_ns) = head.split_once(' ')?;
+        let standing = Standing::of_number(standing.parse().ok()?)?;
+        let belief = Belief { standing, asserted_ns: asserted_ns.parse().ok()?, text: text.to_owned() };
+        // One belief, one form.
+        (belief.encode() == bytes).then_some(belief)
+    }
+
+    /// Its name: the digest of its bytes.
     pub fn id(&self) -> Digest {
-        let standing = [self.standing as u8];
-        let asserted_ns = self.asserted_ns.to_le_bytes();
-        Digest::of("seedstorm 2026 belief", [&standing[..], &asserted_ns[..], self.text.as_bytes()])
+        Digest::of(&self.encode())
     }
 
     /// Its rank against others.
     pub fn rank(&self) -> Rank {
-        self.rank_as(self.id())
-    }
-
-    /// Its rank under a name that it had before its text was taken.
-    pub(super) fn rank_as(&self, id: Digest) -> Rank {
-        Rank { standing: self.standing, asserted_ns: Reverse(self.asserted_ns), id: Reverse(id) }
+        Rank { standing: self.standing, asserted_ns: Reverse(self.asserted_ns), id: Reverse(self.id()) }
     }
 }
 
@@ -87,6 +95,15 @@ impl Rank {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_belief_is_read_as_it_was_written() {
+        let belief = Belief { standing: Standing::Axiom, asserted_ns: 7, text: "a\nb".into() };
+        assert_eq!(Belief::decode(&belief.encode()), Some(belief));
+        for bytes in [&b"1 7"[..], b"3 7\nx", b"01 7\nx", b"1 +7\nx", b"1 7 \nx"] {
+            assert_eq!(Belief::decode(bytes), None);
+        }
+    }
 
     #[test]
     fn standing_counts_first_then_time_then_content() {

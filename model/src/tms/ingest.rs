@@ -2,11 +2,11 @@
 
 use super::base::{Base, Finding, KeptContradiction};
 use super::belief::Standing;
-use super::digest::Digest;
 use super::label::Label;
 use super::record::{Batch, Contradiction, Justification, Record, Supersession, victim};
 use super::relabel::{Changed, Relabelled, relabel};
 use super::supersession::Supersedes;
+use crate::memory::Digest;
 use crate::mutant::{Mutant, is};
 use serde::{Deserialize, Serialize};
 
@@ -189,11 +189,12 @@ impl<B: Base> Intake<'_, B> {
             return Ok(());
         }
         let is_live = !self.base.is_retracted(&id)?;
-        if is_live && !is(self.mutant, Mutant::SupersedesCycleAccepted) {
-            if let Some(path) = self.supersedes.add(self.base, new)? {
-                self.refuse(id, Reason::Cycle(path));
-                return Ok(());
-            }
+        if is_live
+            && !is(self.mutant, Mutant::SupersedesCycleAccepted)
+            && let Some(path) = self.supersedes.add(self.base, new)?
+        {
+            self.refuse(id, Reason::Cycle(path));
+            return Ok(());
         }
         self.base.add_supersession(&id, new, is_live)?;
         if is_live {

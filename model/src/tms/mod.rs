@@ -15,7 +15,6 @@ pub mod well_founded;
 
 pub use base::{Base, Finding, Kept, KeptContradiction};
 pub use belief::{Belief, Rank, Standing};
-pub use digest::Digest;
 pub use ingest::{Ingested, Reason, Refusal, ingest, lay_down};
 pub use label::Label;
 pub use network::Network;

@@ -1,17 +1,17 @@
 //! A base in memory: for tests, for measurements, and for whoever takes the same records in again. The swarm's own is in the store.
 
 use super::base::{Base, Finding, Kept, KeptContradiction};
-use super::belief::Belief;
-use super::digest::Digest;
+use super::belief::{Belief, Rank};
 use super::ingest::{Ingested, ingest, lay_down};
 use super::label::Label;
 use super::record::{Batch, Justification, Supersession};
+use crate::memory::Digest;
 use crate::mutant::Mutant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
 struct Entry {
-    belief: Belief,
+    rank: Rank,
     finding: Finding,
     is_forgotten: bool,
     arrival: u64,
@@ -126,7 +126,7 @@ impl Base for Network {
 
     fn belief(&mut self, id: &Digest) -> Result<Option<Kept>, Infallible> {
         Ok(self.beliefs.get(id).map(|entry| Kept {
-            rank: entry.belief.rank_as(*id),
+            rank: entry.rank,
             label: entry.finding.label,
             is_forgotten: entry.is_forgotten,
             arrival: entry.arrival,
@@ -177,8 +177,8 @@ impl Base for Network {
     }
 
     fn add_belief(&mut self, id: &Digest, belief: &Belief, finding: &Finding) -> Result<(), Infallible> {
-        let (belief, finding, arrival) = (belief.clone(), *finding, self.beliefs.len() as u64);
-        self.beliefs.insert(*id, Entry { belief, finding, is_forgotten: false, arrival });
+        let (rank, finding, arrival) = (belief.rank(), *finding, self.beliefs.len() as u64);
+        self.beliefs.insert(*id, Entry { rank, finding, is_forgotten: false, arrival });
         Ok(())
     }
 
@@ -213,7 +213,6 @@ impl Base for Network {
 
     fn forget(&mut self, id: &Digest) -> Result<(), Infallible> {
         if let Some(entry) = self.beliefs.get_mut(id) {
-            entry.belief.text.clear();
             entry.is_forgotten = true;
         }
         Ok(())

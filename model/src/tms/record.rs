@@ -2,7 +2,8 @@
 //! records it again, in whatever order, records nothing new.
 
 use super::belief::{Belief, Rank};
-use super::digest::Digest;
+use super::digest::digest_of;
+use crate::memory::Digest;
 use serde::{Deserialize, Serialize};
 
 /// A reason for a belief: it holds if all of `ins` hold and none of `outs` does. With two empty lists it is a premise.
@@ -44,7 +45,7 @@ impl Justification {
         let counts = [self.ins.len() as u64, self.outs.len() as u64].map(u64::to_le_bytes);
         let beliefs = self.ins.iter().chain(&self.outs).map(|belief| &belief.0[..]);
         let head = [&self.consequent.0[..], self.source.as_bytes(), &counts[0][..], &counts[1][..]];
-        Digest::of("seedstorm 2026 justification", head.into_iter().chain(beliefs))
+        digest_of("seedstorm 2026 justification", head.into_iter().chain(beliefs))
     }
 }
 
@@ -67,7 +68,7 @@ impl Contradiction {
 
     /// Its name.
     pub fn id(&self) -> Digest {
-        Digest::of("seedstorm 2026 contradiction", self.members.iter().map(|member| &member.0[..]))
+        digest_of("seedstorm 2026 contradiction", self.members.iter().map(|member| &member.0[..]))
     }
 }
 
@@ -88,7 +89,7 @@ pub struct Supersession {
 impl Supersession {
     /// Its name.
     pub fn id(&self) -> Digest {
-        Digest::of("seedstorm 2026 supersession", [&self.newer.0[..], &self.older.0[..]])
+        digest_of("seedstorm 2026 supersession", [&self.newer.0[..], &self.older.0[..]])
     }
 }
 
@@ -104,8 +105,8 @@ pub enum Record {
     /// The justification, contradiction or supersession of this name doesn't count, from now on and for ever, whether it has been recorded or not: so the
     /// order of a record and its retraction doesn't matter.
     Retract(Digest),
-    /// The belief is consolidated away: its text goes, no justification counts for it, for ever. Its name stays, as a tombstone. Consolidating is to
-    /// assert a summary and to forget what it sums up.
+    /// The belief is consolidated away: no justification counts for it, for ever. Its row stays, as a tombstone, and what it said stays sealed.
+    /// Consolidating is to assert a summary and to forget what it sums up.
     Forget(Digest),
 }
 

@@ -12,11 +12,12 @@
 //! others rest on is a loop through negation: undecided, and reported.
 
 use super::base::{Base, Finding, Kept, KeptContradiction};
-use super::digest::Digest;
 use super::label::Label;
 use super::record::Justification;
 use super::well_founded::{KeepsItself, Program, Rule, solve_with};
+use crate::memory::Digest;
 use crate::mutant::{Mutant, is};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Beliefs whose definition has changed.
@@ -29,7 +30,7 @@ pub(super) struct Changed {
 }
 
 /// What labelling anew came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relabelled {
     /// Beliefs that were read to be labelled.
     pub touched: u64,
@@ -207,13 +208,12 @@ fn visited_once(program: &Program, definitions: &[Definition]) -> super::well_fo
         let first = definition.atom;
         let own = first + 2..first + 2 + definition.contradictions.len();
         for head in own.chain([first + 1, first]) {
-            let rules = program.rules.iter().filter(|rule| rule.head == head);
-            let is_in = rules.map(|rule| {
+            let mut rules = program.rules.iter().filter(|rule| rule.head == head);
+            let is_in = rules.any(|rule| {
                 let has = |label| move |labels: &[Label], atom: &usize| labels[*atom] == label;
                 let positive = rule.positive.iter().all(|atom| has(Label::In)(&labels, atom));
                 positive && rule.negative.iter().all(|atom| has(Label::Out)(&labels, atom))
             });
-            let is_in = is_in.fold(false, |any, is_in| any || is_in);
             labels[head] = if is_in { Label::In } else { Label::Out };
         }
     }

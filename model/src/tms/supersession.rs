@@ -2,8 +2,8 @@
 //! refused, and its path named.
 
 use super::base::Base;
-use super::digest::Digest;
 use super::record::Supersession;
+use crate::memory::Digest;
 use petgraph::acyclic::Acyclic;
 use petgraph::data::Build;
 use petgraph::stable_graph::{NodeIndex, StableDiGraph};

@@ -1,6 +1,7 @@
 //! The beliefs of an avalanche, by short names, and records in words: a plan holds `b3 <- b1 ! a0 @agent-2`, the engine gets digests.
 
-use seedstorm_model::tms::{Batch, Belief, Contradiction, Digest, Justification, Record, Standing, Supersession};
+use seedstorm_model::memory::Digest;
+use seedstorm_model::tms::{Batch, Belief, Contradiction, Justification, Record, Standing, Supersession};
 use std::collections::BTreeMap;
 
 /// All beliefs that a name can mean: `c0`, `c1`, … are core memories, `a0`, … axioms, `b0`, … are learned.

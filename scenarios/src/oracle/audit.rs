@@ -6,8 +6,8 @@ use seedstorm_sim::sqlite::inspect;
 use seedstorm_sim::sys::disk::Disk;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The version of the schema from which on agents keep days.
-const WITH_DAYS: i64 = 2;
+/// The bit of the tables of days in the version of the schema.
+const DAYS: i64 = 2;
 
 /// The content of the database, as far as oracles compare it.
 #[derive(Debug, Default)]
@@ -89,7 +89,7 @@ impl Audit {
             audit.items.insert((row.get(0)?, row.get::<_, i64>(1)? as u64), generation);
             Ok(())
         })?;
-        if version >= WITH_DAYS {
+        if version & DAYS != 0 {
             audit.read_days(&connection)?;
         }
         Ok(audit)

@@ -116,6 +116,8 @@ fn object(effect: &Effect) -> &'static str {
         Effect::AgentNoted { .. } => "agent-row",
         Effect::Introspected { .. } => "introspection",
         Effect::Slept => "sleep",
+        Effect::Remembered { .. } => "memory",
+        Effect::Ingested { .. } => "batch",
     }
 }
 
@@ -178,7 +180,8 @@ fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String>
             let has = |note: &u32| audit.memories.contains_key(&(key.agent.clone(), key.number, note.to_string()));
             (0..*notes).find(|note| !has(note)).map(|note| format!("its note {note} isn't in the store"))
         }
-        Effect::Slept => None,
+        // What it did is for others to judge.
+        Effect::Slept | Effect::Remembered { .. } | Effect::Ingested { .. } => None,
         Effect::NoteAppended { .. } => match audit.notes.get(&(key.agent.clone(), key.number)).map(Vec::as_slice) {
             None | Some([]) => Some("its note isn't there".into()),
             Some([found, ..]) if Effect::of_note(found) != *effect => Some("its note has another text".into()),

@@ -85,6 +85,29 @@ pub fn watch_swarm(world: &mut World) {
     world.invariant(Coverage::default());
 }
 
+/// The invariants of agents that work with nothing but the store: (id, what must hold).
+pub const STORE: &[(&str, &str)] = &[
+    ("acknowledged-durable", "at each acknowledgement the commit's WAL frames are durable, and there is a commit"),
+    ("agents-return", "after a crash at any moment the agents that wake are in the store, as lives of the new boot"),
+    ("calm-completes", "in the calm phase at least one operation of each kind completes"),
+    ("database-sound", "SQLite's integrity_check and foreign_key_check find nothing, at the end and after each crash"),
+    ("lock-timeouts-handled", "no agent ends because a lock timed out"),
+    ("locks-free", "no lock is left in the name of a process that ended well, at the end"),
+    ("no-unhandled-error", "no agent ends with an error that it should have handled"),
+];
+
+/// Adds the invariants of [`STORE`] to a world.
+pub fn watch_store(world: &mut World) {
+    world.invariant(AcknowledgedDurable::default());
+    world.invariant(DatabaseSound::new(Auditor::default()));
+    world.invariant(AgentsReturn);
+    world.invariant(LockTimeoutsHandled);
+    world.invariant(NoUnhandledError);
+    world.invariant(LocksFree::default());
+    world.invariant(CalmCompletes::default());
+    world.invariant(Coverage::default());
+}
+
 /// The invariants of agents that keep days and die: (id, what must hold).
 pub const DAYS: &[(&str, &str)] = &[
     ("damage-kept", "what a crash has damaged is put aside, never saved over"),

@@ -8,3 +8,5 @@ pub const DOCUMENTS: &str = "/swarm/documents/";
 pub const STAGED: &str = "/swarm/staged/";
 /// Lock files, with the slash.
 pub const LOCKS: &str = "/swarm/.locks/";
+/// Sealed memories, with the slash.
+pub const MEMORIES: &str = "/swarm/memories/";

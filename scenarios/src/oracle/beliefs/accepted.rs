@@ -1,8 +1,9 @@
 //! The accepted set: what the swarm has recorded and not refused, and what follows from it by the naive labeller. It doesn't look at the engine's labels.
 
 use super::naive::{Known, NaiveRule, well_founded};
+use seedstorm_model::memory::Digest;
 use seedstorm_model::tms::{
-    Batch, Belief, Contradiction, Digest, Finding, Justification, Label, Rank, Record, Refusal, Standing, Supersession,
+    Batch, Belief, Contradiction, Finding, Justification, Label, Rank, Record, Refusal, Standing, Supersession,
 };
 use seedstorm_sim::Stream;
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,6 +86,38 @@ impl Accepted {
         batches
     }
 
+    /// Something of another set that isn't in this one, in words.
+    pub fn lacks(&self, other: &Accepted) -> Option<String> {
+        let belief = other.beliefs.keys().find(|id| !self.beliefs.contains_key(id));
+        let forgotten = other.forgotten.iter().find(|id| !self.forgotten.contains(id));
+        let justification = other.justifications.keys().find(|id| !self.justifications.contains_key(id));
+        let contradiction = other.contradictions.keys().find(|id| !self.contradictions.contains_key(id));
+        let supersession = other.supersessions.keys().find(|id| !self.supersessions.contains_key(id));
+        let retraction = other.retracted.iter().find(|id| !self.retracted.contains(id));
+        let lacking = [
+            ("belief", belief),
+            ("forgetting of", forgotten),
+            ("justification", justification),
+            ("contradiction", contradiction),
+            ("supersession", supersession),
+            ("retraction of", retraction),
+        ];
+        lacking.into_iter().find_map(|(what, id)| id.map(|id| format!("the {what} {id}")))
+    }
+
+    /// How many atoms the naive program has at most, and how large it is: rules and literals, of whatever was ever recorded.
+    pub fn program_size(&self) -> (u64, u64) {
+        let count = |map: usize| map as u64;
+        let contradictions = count(self.contradictions.len());
+        let members = self.contradictions.values().map(|found| count(found.members().len())).sum::<u64>();
+        let bodies = self.justifications.values().map(|found| count(1 + found.ins().len() + found.outs().len()));
+        let beliefs = count(self.beliefs.len());
+        // Held and supported for each belief, each with a rule that names the other; one atom for each contradiction, named once more.
+        let size = bodies.sum::<u64>() + 4 * beliefs + count(self.supersessions.len()) + 2 * contradictions + members;
+        // What lies outside of a region is an atom, too.
+        (2 * beliefs + contradictions + beliefs, size)
+    }
+
     /// The live justifications.
     pub fn live_justifications(&self) -> impl Iterator<Item = &Justification> {
         let live = self.justifications.iter().filter(|(id, _)| !self.retracted.contains(id));
@@ -108,9 +141,7 @@ impl Accepted {
     }
 
     fn rank(&self, belief: &Digest) -> Option<Rank> {
-        let rank = self.beliefs.get(belief)?.rank();
-        // The text of one that was forgotten is gone: it keeps its name.
-        Some(Rank { id: std::cmp::Reverse(*belief), ..rank })
+        self.beliefs.get(belief).map(Belief::rank)
     }
 
     fn is_core(&self, belief: &Digest) -> bool {
