@@ -45,7 +45,8 @@ fn labels_agree_with_the_definition_after_each_batch_and_in_any_order() {
             let ingested = network.ingest(batch);
             accepted.take(batch, &ingested.refused);
             assert_eq!(found(&network), accepted.expected(), "seed {seed}, batch {number}: {batch:#?}");
-            assert!(ingested.relabelled.work <= ingested.relabelled.work_max, "seed {seed}");
+            let (atoms, size) = accepted.program_size();
+            assert!(ingested.relabelled.work <= work_max(atoms, size), "seed {seed}");
             cycles += ingested.refused.iter().filter(|refusal| matches!(refusal.reason, Reason::Cycle(_))).count();
             attacks += ingested.refused.iter().filter(|refusal| refusal.reason == Reason::Core).count();
         }

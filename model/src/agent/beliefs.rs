@@ -5,8 +5,7 @@ use super::{Agent, AgentError, Done};
 use crate::claims::OperationKey;
 use crate::config::Config;
 use crate::memory::{Digest, Folder};
-use crate::mutant::{Mutant, is};
-use crate::tms::{Batch, Belief, Record, Standing};
+use crate::tms::{Batch, Belief, Standing};
 use seedstorm_sim::Sys;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -41,7 +40,6 @@ pub async fn lay_down(sys: &Sys, config: &Config, core: &[Belief]) -> Result<(),
 impl Agent {
     /// Takes a batch in, as an operation. A yes says what was refused of it; the rest is accepted, and everything is labelled.
     pub(super) async fn ingest(&mut self, sys: &Sys, key: OperationKey, batch: &Batch) -> Result<Done, AgentError> {
-        let batch = self.guarded(batch);
         // Core memories are laid down, not taken in.
         let ordinary = batch.beliefs.iter().filter(|belief| belief.standing != Standing::Core);
         let named: Vec<(Digest, &Belief)> = ordinary.map(|belief| (belief.id(), belief)).collect();
@@ -56,19 +54,8 @@ impl Agent {
                 return Ok(Done::Unanswered);
             }
         }
-        let outcome = self.store.ingest(sys, &key, Rc::new(batch)).await;
+        let outcome = self.store.ingest(sys, &key, Rc::new(batch.clone())).await;
         drop(writing);
         self.answer_outcome(sys, key, outcome).await
-    }
-
-    /// The batch. With the planted bug this is the only guard of core memories: nobody forgets what the batch itself calls one.
-    fn guarded(&self, batch: &Batch) -> Batch {
-        let mut batch = batch.clone();
-        if is(self.config.mutant, Mutant::CoreGuardOnlyInCaller) {
-            let core: BTreeSet<Digest> =
-                batch.beliefs.iter().filter(|belief| belief.standing == Standing::Core).map(Belief::id).collect();
-            batch.records.retain(|record| !matches!(record, Record::Forget(belief) if core.contains(belief)));
-        }
-        batch
     }
 }

@@ -46,7 +46,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
     MutantInfo {
         mutant: Mutant::CoreGuardOnlyInCaller,
         name: "core-guard-only-in-caller",
-        about: "core memories are guarded where an agent asks, by what it says itself, and not in the store",
+        about: "core memories are guarded where somebody asks to forget one, and not in what is written: superseded or refuted, they fall",
         row: "T5",
         scenario: "contradiction-avalanche",
         invariant: "core-kept",

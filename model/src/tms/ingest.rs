@@ -99,8 +99,8 @@ impl<B: Base> Intake<'_, B> {
         !is(self.mutant, Mutant::CoreGuardOnlyInCaller)
     }
 
-    fn is_guarded(&mut self, id: &Digest) -> Result<bool, B::Error> {
-        Ok(self.guards_core() && self.base.belief(id)?.is_some_and(|kept| kept.rank.is_core()))
+    fn is_core(&mut self, id: &Digest) -> Result<bool, B::Error> {
+        Ok(self.base.belief(id)?.is_some_and(|kept| kept.rank.is_core()))
     }
 
     fn take(&mut self, record: &Record) -> Result<(), B::Error> {
@@ -184,7 +184,7 @@ impl<B: Base> Intake<'_, B> {
         if self.base.has_record(&id)? {
             return Ok(());
         }
-        if self.is_guarded(&new.older)? {
+        if self.guards_core() && self.is_core(&new.older)? {
             self.refuse(id, Reason::Core);
             return Ok(());
         }
@@ -204,7 +204,8 @@ impl<B: Base> Intake<'_, B> {
     }
 
     fn forget(&mut self, belief: &Digest) -> Result<(), B::Error> {
-        if self.is_guarded(belief)? {
+        // With the planted bug this one request is guarded, and nothing else.
+        if self.is_core(belief)? {
             self.refuse(*belief, Reason::Core);
             return Ok(());
         }

@@ -36,10 +36,8 @@ pub struct Relabelled {
     pub touched: u64,
     /// Beliefs whose label is another now.
     pub changed: u64,
-    /// Rules and literals looked at; see [`work_max`](super::well_founded::work_max).
+    /// Rules and literals looked at; bounded, see [`work_max`](super::well_founded::work_max).
     pub work: u64,
-    /// The greatest work that the region could have taken.
-    pub work_max: u64,
     /// Odd loops among what was touched: the undecided beliefs of each.
     pub odd_loops: Vec<Vec<Digest>>,
 }
@@ -79,7 +77,6 @@ pub(super) fn relabel<B: Base>(
     let mut translation = Translation::new(base, &definitions, atoms, mutant)?;
     definitions.iter().try_for_each(|definition| translation.define(definition))?;
     let Translation { program, .. } = translation;
-    let size = program.rules.iter().map(|rule| 1 + rule.positive.len() + rule.negative.len()).sum::<usize>();
     let model = if is(mutant, Mutant::VisitedSetPropagation) {
         visited_once(&program, &definitions)
     } else {
@@ -96,13 +93,7 @@ pub(super) fn relabel<B: Base>(
     };
     let mut odd_loops: Vec<Vec<Digest>> = model.odd_loops.iter().map(beliefs).collect();
     odd_loops.sort_unstable();
-    Ok(Relabelled {
-        touched: definitions.len() as u64,
-        changed,
-        work: model.work,
-        work_max: super::well_founded::work_max(program.given.len() as u64, size as u64),
-        odd_loops,
-    })
+    Ok(Relabelled { touched: definitions.len() as u64, changed, work: model.work, odd_loops })
 }
 
 fn over_deletes(id: &Digest, changed: &Changed, mutant: Option<Mutant>) -> bool {

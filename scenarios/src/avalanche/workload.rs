@@ -4,9 +4,8 @@ use super::records::{STRUCTURES, Size, draw};
 use super::universe::Universe;
 use crate::faults::Menu;
 use crate::oracle::beliefs::reading::Planned;
-use crate::setting::{self, MUTANT, Range, Setting, settle};
+use crate::setting::{self, Range, Setting, settle};
 use crate::swarm;
-use seedstorm_model::mutant::Mutant;
 use seedstorm_sim::plan::{Operation, Options, OptionsError, PLAN_FORMAT, Plan, StrategyPlan};
 use seedstorm_sim::seed::Path;
 use seedstorm_sim::sys::disk::Persistence;
@@ -204,7 +203,7 @@ pub fn planned(plan: &Plan) -> Planned {
         ingest.map(|operation| (operation.id, swarm::batch(operation).unwrap_or_default())).collect();
     let beliefs = batches.values().flat_map(|batch| batch.beliefs.iter().cloned()).map(named);
     let beliefs = core.clone().into_iter().chain(beliefs).collect();
-    Planned { beliefs, core, batches, mutant: plan.setting_str(MUTANT).and_then(Mutant::parse) }
+    Planned { beliefs, core, batches, mutant: None }
 }
 
 fn in_range(option: &str, given: Option<u64>, default: u64, greatest: u64) -> Result<u64, OptionsError> {

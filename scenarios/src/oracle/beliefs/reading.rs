@@ -60,7 +60,7 @@ pub struct Planned {
     pub core: BTreeMap<Digest, Belief>,
     /// By operation: the batch.
     pub batches: BTreeMap<u64, Batch>,
-    /// The engine's planted bug.
+    /// A planted bug of the engine that takes the same records in again: for tests. In a run that one has none.
     pub mutant: Option<Mutant>,
 }
 
