@@ -120,7 +120,9 @@ pub enum Effect {
         refused: Vec<Refusal>,
         /// What labelling anew came to.
         relabelled: Relabelled,
-        /// The transition that sealed what was new.
+        /// The memories of the beliefs that were new.
+        sealed: Vec<Digest>,
+        /// The transition that sealed them.
         transition: Transition,
     },
     /// It closed an agent's day: its notes are in the store, its tasks are open, and it is asleep.
@@ -128,6 +130,15 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// The memories that it sealed, among them some that were sealed already, and the transition.
+    pub fn sealed(&self) -> Option<(&[Digest], Transition)> {
+        match self {
+            Effect::Remembered { memory, transition } => Some((std::slice::from_ref(memory), *transition)),
+            Effect::Ingested { sealed, transition, .. } => Some((sealed, *transition)),
+            _ => None,
+        }
+    }
+
     /// What appending a note of this text does.
     pub fn of_note(text: &str) -> Effect {
         Effect::NoteAppended { digest: digest_of(text) }

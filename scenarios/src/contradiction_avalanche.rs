@@ -50,8 +50,9 @@ impl Scenario for ContradictionAvalanche {
     fn populate(&self, plan: &Plan, world: &mut World) {
         swarm::populate(plan, world);
         watch_locks(world);
-        oracle::watch_store(world);
-        oracle::beliefs::watch_beliefs(workload::planned(plan), world);
+        let planned = workload::planned(plan);
+        oracle::watch_store(planned.core.keys().copied(), world);
+        oracle::beliefs::watch_beliefs(planned, world);
     }
 
     fn recover(&self, plan: &Plan, world: &mut World) {

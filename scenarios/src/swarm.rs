@@ -40,6 +40,14 @@ pub fn document(index: u64) -> String {
 /// The setting that says whether agents keep days: introspect and sleep.
 pub const DAYS: &str = "days";
 
+/// The setting that says whether agents remember: whether memories are sealed.
+pub const MEMORIES: &str = "memories";
+
+/// What an agent learns: memories of one subject are alike, whoever has them.
+pub fn subject(index: u64) -> String {
+    format!("subject-{index}")
+}
+
 /// The setting that says whether agents take beliefs in.
 pub const BELIEFS: &str = "beliefs";
 
@@ -142,7 +150,7 @@ pub fn config(plan: &Plan) -> Config {
         autocheckpoint_pages: pages("autocheckpoint_pages", default.autocheckpoint_pages.into()),
         cache_pages: pages("cache_pages", default.cache_pages.into()),
         keeps_days: plan.setting_u64(DAYS, 0) != 0,
-        keeps_memories: plan.setting_u64(BELIEFS, 0) != 0,
+        keeps_memories: plan.setting_u64(MEMORIES, 0) != 0,
         keeps_beliefs: plan.setting_u64(BELIEFS, 0) != 0,
         checkpoint: CheckpointMode::parse(word("checkpoint")).unwrap_or(default.checkpoint),
         mutant: plan.setting_str(MUTANT).and_then(Mutant::parse),
@@ -269,10 +277,15 @@ fn work(operation: &Operation) -> Work {
         "checkpoint" => WorkKind::Checkpoint,
         "introspect" => WorkKind::Introspect { notes: number("notes") as u32, bytes },
         "sleep" => WorkKind::Sleep,
-        "verify" => WorkKind::Verify,
         // A plan whose words say nothing is refused before it runs.
         "ingest" => WorkKind::Ingest { batch: batch(operation).unwrap_or_default() },
         "status" => WorkKind::Status,
+        "remember" => {
+            let mut text = format!("{} ", text("subject"));
+            text.extend(std::iter::repeat_n('.', bytes.saturating_sub(text.len())));
+            WorkKind::Remember { text }
+        }
+        "verify" => WorkKind::Verify,
         _ => WorkKind::Note { bytes },
     };
     Work { number: operation.id, kind }

@@ -29,7 +29,7 @@ impl Store {
                 let ingested = ingest(&mut rows, &batch, attempt.config.mutant)?;
                 let transition = seal(attempt.connection, &rows.added, attempt.now_ns, attempt.config.mutant)?;
                 let Ingested { refused, relabelled } = ingested;
-                Ok(Effect::Ingested { refused, relabelled, transition })
+                Ok(Effect::Ingested { refused, relabelled, sealed: rows.added, transition })
             };
             take().map(Verdict::Commit).map_err(attempt.trouble("take a batch in"))
         };

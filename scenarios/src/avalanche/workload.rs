@@ -92,7 +92,7 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 /// Settings that are always the same: they are in each plan, and can't be chosen.
-const FIXED: &[(&str, i64)] = &[(swarm::BELIEFS, 1)];
+const FIXED: &[(&str, i64)] = &[(swarm::BELIEFS, 1), (swarm::MEMORIES, 1)];
 
 /// Operations beside the batches, and in how many of a hundred places one of them stands.
 const BESIDE: &[(&str, u64)] = &[("checkpoint", 6), ("verify", 3)];

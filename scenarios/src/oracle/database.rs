@@ -115,13 +115,14 @@ fn object(effect: &Effect) -> &'static str {
         Effect::NoteAppended { .. } => "note",
         Effect::AgentNoted { .. } => "agent-row",
         Effect::Introspected { .. } => "introspection",
-        Effect::Slept => "sleep",
         Effect::Remembered { .. } => "memory",
+        Effect::Slept => "sleep",
         Effect::Ingested { .. } => "batch",
     }
 }
 
-/// What was there and isn't any more, of what never goes by itself: notes, versions and generations, what is ticked, done or closed.
+/// What was there and isn't any more, of what never goes by itself: notes, versions and generations, what is ticked, done, closed or
+/// sealed.
 fn gone(before: &Audit, now: &Audit) -> Option<(String, &'static str)> {
     let note = before.notes.keys().find(|note| !now.notes.contains_key(*note));
     let note = note.map(|(agent, number)| (format!("the note of {agent}#{number}"), "note"));
@@ -148,7 +149,11 @@ fn gone(before: &Audit, now: &Audit) -> Option<(String, &'static str)> {
         let (agent, number) = before.days.difference(&now.days).next()?;
         Some((format!("the close of {agent}#{number}"), "introspection"))
     };
-    note.or_else(board).or_else(generation).or_else(end).or_else(tick).or_else(day)
+    let memory = || {
+        let memory = before.sealed.keys().find(|memory| !now.sealed.contains_key(memory))?;
+        Some((format!("the seal of memory {memory}"), "memory"))
+    };
+    note.or_else(board).or_else(generation).or_else(end).or_else(tick).or_else(day).or_else(memory)
 }
 
 /// What of an acknowledged effect the database doesn't show.
@@ -180,8 +185,11 @@ fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String>
             let has = |note: &u32| audit.memories.contains_key(&(key.agent.clone(), key.number, note.to_string()));
             (0..*notes).find(|note| !has(note)).map(|note| format!("its note {note} isn't in the store"))
         }
+        Effect::Remembered { memory, .. } => {
+            (!audit.sealed.contains_key(memory)).then(|| format!("memory {memory} isn't sealed"))
+        }
         // What it did is for others to judge.
-        Effect::Slept | Effect::Remembered { .. } | Effect::Ingested { .. } => None,
+        Effect::Slept | Effect::Ingested { .. } => None,
         Effect::NoteAppended { .. } => match audit.notes.get(&(key.agent.clone(), key.number)).map(Vec::as_slice) {
             None | Some([]) => Some("its note isn't there".into()),
             Some([found, ..]) if Effect::of_note(found) != *effect => Some("its note has another text".into()),

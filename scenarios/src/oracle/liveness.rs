@@ -41,8 +41,8 @@ impl Invariant for CalmCompletes {
             SnapshotRead::KIND,
             DocumentSaved::KIND,
             Checkpointed::KIND,
-            StatusSeen::KIND,
             MemoriesVerified::KIND,
+            StatusSeen::KIND,
         ];
         if let Body::Claim { kind, .. } = event.body
             && kinds.contains(&kind)
