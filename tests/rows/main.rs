@@ -2,6 +2,7 @@
 //! what the row's *must* says. docs/faults.md lists them.
 
 mod file;
+mod harness;
 mod lock;
 mod lock_waits;
 mod script;

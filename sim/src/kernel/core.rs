@@ -12,11 +12,12 @@ use crate::errno::Errno;
 use crate::invariant::{Driver, Violation};
 use crate::metrics::Observations;
 use crate::plan::Plan;
-use crate::schedule::{Decision, Decisions, Ready, Strategy, default_choice};
+use crate::schedule::{Decision, Decisions, FirstRun, Ready, Strategy, default_choice};
 use crate::seed::{Draw, Path, Seed, Stream};
 use crate::sys::Identity;
 use crate::sys::call::{Call, Caller, Effect, Header};
 use crate::sys::disk::{Disk, Owner};
+use crate::sys::net::Network;
 use crate::trace::{Body, CallHead, CallKind, Event, Interest, ProcessId, TaskId, TraceHasher};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -64,6 +65,7 @@ pub(crate) struct Core {
     pub(super) step: u64,
     pub(super) phase: Phase,
     pub(crate) disk: Disk,
+    pub(crate) network: Network,
     pub(super) processes: Vec<Process>,
     /// Processes that have not ended for good.
     pub(super) unfinished: usize,
@@ -89,6 +91,8 @@ pub(crate) struct Core {
     pub(super) latencies: Latencies,
     pub(super) stream_keys: StreamKeys,
     pub(super) strategy: Box<dyn Strategy>,
+    /// What the strategy of the chaos has of a first run.
+    pub(super) first_run: FirstRun,
     pub(super) strategy_is_replay: bool,
     /// Whether the strategy may change latencies.
     pub(super) strategy_delays: bool,

@@ -6,10 +6,10 @@ mod options;
 mod reading;
 mod strategy;
 
-pub use fault::{FaultKind, FaultPlan, Position, Trigger};
+pub use fault::{Between, FaultKind, FaultPlan, Position, Trigger};
 pub use options::{Faults, Options, OptionsError};
 pub use reading::{PlanError, read_faults};
-pub use strategy::StrategyPlan;
+pub use strategy::{StrategyError, StrategyPlan};
 
 use crate::seed::Seed;
 use crate::sys::disk::Persistence;
