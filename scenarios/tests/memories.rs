@@ -240,6 +240,7 @@ fn damaged_by_a_crash(seed: u64, claims: fn() -> Vec<String>) -> Outcome {
         when,
         for_ns: 100 * MILLI_NS,
         by_ns: 0,
+        between: None,
     };
     let lie = fault(1, FaultKind::LyingSync, Trigger::Call { kind: CallKind::Sync, nth: 1 });
     let crash = fault(2, FaultKind::MachineCrash, Trigger::AtNs(500 * MILLI_NS));

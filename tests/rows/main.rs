@@ -7,3 +7,4 @@ mod lock;
 mod lock_waits;
 mod script;
 mod sqlite;
+mod tms;

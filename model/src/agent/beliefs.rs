@@ -5,7 +5,7 @@ use super::{Agent, AgentError, Done};
 use crate::claims::OperationKey;
 use crate::config::Config;
 use crate::memory::{Digest, Folder};
-use crate::tms::{Batch, Belief, Standing};
+use crate::tms::{Batch, Belief, Finding, Standing};
 use seedstorm_sim::Sys;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -38,6 +38,27 @@ pub async fn lay_down(sys: &Sys, config: &Config, core: &[Belief]) -> Result<(),
 }
 
 impl Agent {
+    /// What is found of some beliefs, at one moment; `None` for one that isn't known. The outer `None`: the store can't be reached now.
+    ///
+    /// # Errors
+    /// What no retry heals.
+    pub async fn findings(
+        &mut self,
+        sys: &Sys,
+        beliefs: &[Digest],
+    ) -> Result<Option<Vec<Option<Finding>>>, AgentError> {
+        Ok(self.store.findings(sys, beliefs.into()).await?)
+    }
+
+    /// What stands in the place of a belief: itself, or what superseded it and holds, and so on; of several the one of the greatest rank. The inner
+    /// `None`: it isn't known. The outer one: the store can't be reached now.
+    ///
+    /// # Errors
+    /// What no retry heals.
+    pub async fn current(&mut self, sys: &Sys, belief: Digest) -> Result<Option<Option<Digest>>, AgentError> {
+        Ok(self.store.current(sys, belief).await?)
+    }
+
     /// Takes a batch in, as an operation. A yes says what was refused of it; the rest is accepted, and everything is labelled.
     pub(super) async fn ingest(&mut self, sys: &Sys, key: OperationKey, batch: &Batch) -> Result<Done, AgentError> {
         // Core memories are laid down, not taken in.
