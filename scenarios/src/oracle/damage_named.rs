@@ -90,8 +90,10 @@ impl Invariant for DamageNamed {
         match event.body {
             Body::MachineCrashed => self.crashed(view),
             Body::Claim { kind: Committed::KIND, .. } => {
-                if let Some(Committed { effect: Effect::Remembered { memory, .. }, .. }) = event.claim() {
-                    self.acknowledged.insert(memory);
+                if let Some(Committed { effect, .. }) = event.claim()
+                    && let Some((memories, _)) = effect.sealed()
+                {
+                    self.acknowledged.extend(memories);
                 }
             }
             Body::Claim { kind: MemoriesVerified::KIND, .. } => {
