@@ -120,7 +120,8 @@ async fn take(sys: Sys, diary: Diary, role: &'static str, config: Config, turns:
             Turn::ByHand(whose, sql) if *whose == role => {
                 until(&sys, number).await;
                 let path = config.database();
-                let done = sys.blocking(move |_| Connection::open(path)?.execute(sql, [])).await;
+                let sql = sql.to_string();
+                let done = sys.blocking(move |_| Connection::open(path)?.execute(&sql, [])).await;
                 diary.note(done.map_or_else(|error| error.to_string(), |rows| format!("{rows} rows")));
             }
             _ => {}
