@@ -230,6 +230,7 @@ fn whose_claim_is_delayed_may_be_the_holder() {
         when: Trigger::Call { kind: CallKind::Claim, nth: 3 },
         for_ns: 4_000_000_000,
         by_ns: 0,
+        between: None,
     };
     let sound = outcome_with(vec![delay], |sys, index| async move {
         if index == 0 {
