@@ -2,6 +2,7 @@
 
 use crate::identity::ProcessIdentity;
 use crate::memory::{Damaged, Digest, Transition};
+use crate::tms::{Refusal, Relabelled};
 use seedstorm_sim::sys::claim::Claim;
 use serde::{Deserialize, Serialize};
 
@@ -120,11 +121,31 @@ pub enum Effect {
         /// The transition that did it. Another may have sealed the same memory before.
         transition: Transition,
     },
+    /// It took a batch of beliefs and records in.
+    Ingested {
+        /// What was refused of it.
+        refused: Vec<Refusal>,
+        /// What labelling anew came to.
+        relabelled: Relabelled,
+        /// The memories of the beliefs that were new.
+        sealed: Vec<Digest>,
+        /// The transition that sealed them.
+        transition: Transition,
+    },
     /// It closed an agent's day: its notes are in the store, its tasks are open, and it is asleep.
     Slept,
 }
 
 impl Effect {
+    /// The memories that it sealed, among them some that were sealed already, and the transition.
+    pub fn sealed(&self) -> Option<(&[Digest], Transition)> {
+        match self {
+            Effect::Remembered { memory, transition } => Some((std::slice::from_ref(memory), *transition)),
+            Effect::Ingested { sealed, transition, .. } => Some((sealed, *transition)),
+            _ => None,
+        }
+    }
+
     /// What appending a note of this text does.
     pub fn of_note(text: &str) -> Effect {
         Effect::NoteAppended { digest: digest_of(text) }

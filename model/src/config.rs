@@ -41,6 +41,8 @@ pub struct Config {
     pub keeps_memories: bool,
     /// Whether tasks may need each other: whether one is only ready when others are done. The table for it is then made, too.
     pub tasks_need_each_other: bool,
+    /// Whether agents take beliefs in. Beliefs are memories: `keeps_memories` must be set, too.
+    pub keeps_beliefs: bool,
     /// The planted bug, for proving that the harness finds it.
     pub mutant: Option<Mutant>,
 }
@@ -65,6 +67,7 @@ impl Default for Config {
             keeps_days: false,
             keeps_memories: false,
             tasks_need_each_other: false,
+            keeps_beliefs: false,
             mutant: None,
         }
     }

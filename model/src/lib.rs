@@ -13,3 +13,4 @@ pub mod lock;
 pub mod memory;
 pub mod mutant;
 pub mod store;
+pub mod tms;

@@ -8,3 +8,4 @@ mod lock;
 mod lock_waits;
 mod script;
 mod sqlite;
+mod tms;

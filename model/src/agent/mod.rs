@@ -1,5 +1,6 @@
 //! An agent: wakes, works, introspects, sleeps, stops. What it works with is in `store`, `file` and `lock`.
 
+mod beliefs;
 mod documents;
 mod error;
 mod introspect;
@@ -12,6 +13,7 @@ mod wake;
 mod work;
 mod work_kind;
 
+pub use beliefs::lay_down;
 pub use error::AgentError;
 pub use wake::{Agent, prepare, wake};
 pub use work_kind::{Done, Work, WorkKind};

@@ -86,7 +86,7 @@ pub async fn wake(sys: &Sys, config: &Config) -> Result<Agent, AgentError> {
 }
 
 impl Agent {
-    fn new(sys: &Sys, config: &Config) -> Agent {
+    pub(super) fn new(sys: &Sys, config: &Config) -> Agent {
         let config = Rc::new(config.clone());
         Agent {
             name: sys.name(),

@@ -34,6 +34,7 @@ impl Agent {
             WorkKind::Introspect { notes, bytes } => return self.introspect(sys, key, *notes, *bytes).await,
             WorkKind::Sleep => return self.sleep(sys, key).await,
             WorkKind::Remember { text } => return self.remember(sys, key, text).await,
+            WorkKind::Ingest { batch } => return self.ingest(sys, key, batch).await,
             WorkKind::Verify => return self.verify(sys, key).await,
             WorkKind::Status => return self.report(sys, key).await,
         };

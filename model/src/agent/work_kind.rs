@@ -1,5 +1,7 @@
 //! What an agent can be asked to do, as plain data, and what came of it.
 
+use crate::tms::Batch;
+
 /// One operation that an agent is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
@@ -76,6 +78,11 @@ pub enum WorkKind {
         /// The text. The same text is the same memory, whoever remembers it.
         text: String,
     },
+    /// Take a batch of beliefs and records in.
+    Ingest {
+        /// The batch.
+        batch: Batch,
+    },
     /// Compare all memories with what was sealed.
     Verify,
     /// Say what each agent of the swarm is.
@@ -98,6 +105,7 @@ impl WorkKind {
             WorkKind::Introspect { .. } => "introspect",
             WorkKind::Sleep => "sleep",
             WorkKind::Remember { .. } => "remember",
+            WorkKind::Ingest { .. } => "ingest",
             WorkKind::Verify => "verify",
             WorkKind::Status => "status",
         }

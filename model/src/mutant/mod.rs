@@ -4,6 +4,7 @@
 //! of each is in the file of its family.
 
 mod agent;
+mod beliefs;
 mod file;
 mod lock;
 mod memory;
@@ -64,6 +65,20 @@ pub enum Mutant {
     RootOverUnsortedLeaves,
     /// A memory is noted as sealed, and the tree is left as it was.
     SealNotUpdated,
+    /// What was in stays in as long as some justification of it holds.
+    PositiveLoopSupportsItself,
+    /// A retraction looks at no other support.
+    OverDeletion,
+    /// A retraction isn't carried on to what rests on the belief.
+    UnderDeletion,
+    /// Labels are propagated with a set of visited beliefs.
+    VisitedSetPropagation,
+    /// Supersessions aren't checked for cycles.
+    SupersedesCycleAccepted,
+    /// Core memories are guarded by whoever asks, not by the store.
+    CoreGuardOnlyInCaller,
+    /// The last to arrive yields in a contradiction.
+    ContradictionByArrival,
 }
 
 /// What there is to know of a mutant.
@@ -85,7 +100,7 @@ pub struct MutantInfo {
 
 /// Every mutant, one list for each family.
 const FAMILIES: &[&[MutantInfo]] =
-    &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE, memory::CATALOGUE];
+    &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE, memory::CATALOGUE, beliefs::CATALOGUE];
 
 /// Every mutant.
 pub fn catalogue() -> impl Iterator<Item = &'static MutantInfo> {

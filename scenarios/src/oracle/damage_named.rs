@@ -3,7 +3,7 @@
 use super::database::Auditor;
 use super::memories::{is_whole, memory_at};
 use super::seal_true::SealAccount;
-use seedstorm_model::claims::{Committed, Effect, MemoriesVerified};
+use seedstorm_model::claims::{Committed, MemoriesVerified};
 use seedstorm_model::memory::{Damaged, Digest};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
@@ -90,8 +90,10 @@ impl Invariant for DamageNamed {
         match event.body {
             Body::MachineCrashed => self.crashed(view),
             Body::Claim { kind: Committed::KIND, .. } => {
-                if let Some(Committed { effect: Effect::Remembered { memory, .. }, .. }) = event.claim() {
-                    self.acknowledged.insert(memory);
+                if let Some(Committed { effect, .. }) = event.claim()
+                    && let Some((memories, _)) = effect.sealed()
+                {
+                    self.acknowledged.extend(memories);
                 }
             }
             Body::Claim { kind: MemoriesVerified::KIND, .. } => {

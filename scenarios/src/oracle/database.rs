@@ -120,6 +120,7 @@ fn object(effect: &Effect) -> &'static str {
         Effect::Introspected { .. } => "introspection",
         Effect::Remembered { .. } => "memory",
         Effect::Slept => "sleep",
+        Effect::Ingested { .. } => "batch",
     }
 }
 
@@ -190,7 +191,8 @@ fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String>
         Effect::Remembered { memory, .. } => {
             (!audit.sealed.contains_key(memory)).then(|| format!("memory {memory} isn't sealed"))
         }
-        Effect::Slept => None,
+        // What it did is for others to judge.
+        Effect::Slept | Effect::Ingested { .. } => None,
         Effect::NoteAppended { .. } => match audit.notes.get(&(key.agent.clone(), key.number)).map(Vec::as_slice) {
             None | Some([]) => Some("its note isn't there".into()),
             Some([found, ..]) if Effect::of_note(found) != *effect => Some("its note has another text".into()),

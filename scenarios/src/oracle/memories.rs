@@ -3,7 +3,7 @@
 use super::audit::Audit;
 use super::database::Auditor;
 use super::paths::MEMORIES;
-use seedstorm_model::claims::{Committed, Effect};
+use seedstorm_model::claims::Committed;
 use seedstorm_model::memory::Digest;
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
@@ -108,14 +108,16 @@ impl Invariant for MemoriesKept {
         match event.body {
             Body::MachineCrashed => self.settle(view),
             Body::Claim { kind: Committed::KIND, .. } => {
-                let Some(Committed { effect: Effect::Remembered { memory, .. }, .. }) = event.claim() else {
-                    return Ok(());
-                };
-                self.acknowledged.insert(memory);
-                if is_whole(&memory, view.disk()) {
-                    return Ok(());
+                let Some(Committed { effect, .. }) = event.claim() else { return Ok(()) };
+                let Some((memories, _)) = effect.sealed() else { return Ok(()) };
+                self.acknowledged.extend(memories);
+                match memories.iter().find(|memory| !is_whole(memory, view.disk())) {
+                    None => Ok(()),
+                    Some(memory) => {
+                        let what = "is acknowledged, and its file is gone or holds something else";
+                        Err(self.violation(memory, what, "lost"))
+                    }
                 }
-                Err(self.violation(&memory, "is acknowledged, and its file is gone or holds something else", "lost"))
             }
             Body::Call { kind: CallKind::Rename, result: Ok(_), data, .. } => {
                 let to = data.split(|byte| *byte == 0).nth(1).and_then(|path| std::str::from_utf8(path).ok());

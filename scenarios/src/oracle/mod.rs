@@ -2,6 +2,7 @@
 
 mod agents_return;
 mod audit;
+pub mod beliefs;
 mod board;
 mod commits;
 mod coverage;
@@ -52,6 +53,7 @@ pub use task_claims::ClaimSingleWinner;
 pub use temporaries::{LiveTemporariesKept, TemporariesExclusive, TemporariesReaped};
 pub use wakes::WakeSucceeds;
 
+use seedstorm_model::memory::Digest;
 use seedstorm_sim::World;
 
 /// The invariants of a swarm of agents: (id, what must hold).
@@ -89,6 +91,38 @@ pub fn watch_swarm(world: &mut World) {
     world.invariant(FilesWhole);
     world.invariant(DocumentsKept::default());
     world.invariant(SealTrue::new(auditor.clone()));
+    world.invariant(MemoriesKept::new(auditor.clone()));
+    world.invariant(OrphansSwept);
+    world.invariant(DamageNamed::new(auditor));
+    world.invariant(AgentsReturn);
+    world.invariant(LockTimeoutsHandled);
+    world.invariant(NoUnhandledError);
+    world.invariant(LocksFree::default());
+    world.invariant(CalmCompletes::default());
+    world.invariant(Coverage::default());
+}
+
+/// The invariants of agents that work with nothing but the store: (id, what must hold).
+pub const STORE: &[(&str, &str)] = &[
+    ("acknowledged-durable", "at each acknowledgement the commit's WAL frames are durable, and there is a commit"),
+    ("agents-return", "after a crash at any moment the agents that wake are in the store, as lives of the new boot"),
+    ("calm-completes", "in the calm phase at least one operation of each kind completes"),
+    ("damage-named", "a verification names each sealed memory whose file is damaged, and nothing that is whole"),
+    ("database-sound", "SQLite's integrity_check and foreign_key_check find nothing, at the end and after each crash"),
+    ("lock-timeouts-handled", "no agent ends because a lock timed out"),
+    ("locks-free", "no lock is left in the name of a process that ended well, at the end"),
+    ("memories-kept", "each memory that was acknowledged or outlived a crash is sealed and in its file, byte for byte"),
+    ("no-unhandled-error", "no agent ends with an error that it should have handled"),
+    ("orphans-swept", "after a crash at any moment no memory's file is left that isn't sealed"),
+    ("seal-true", "the Merkle root after each transition is that of the memories sealed by then, claimed and stored"),
+];
+
+/// Adds the invariants of [`STORE`] to a world in which the first transition seals these memories.
+pub fn watch_store(laid_down: impl IntoIterator<Item = Digest>, world: &mut World) {
+    world.invariant(AcknowledgedDurable::default());
+    let auditor = Auditor::default();
+    world.invariant(DatabaseSound::new(auditor.clone()));
+    world.invariant(SealTrue::after(auditor.clone(), laid_down));
     world.invariant(MemoriesKept::new(auditor.clone()));
     world.invariant(OrphansSwept);
     world.invariant(DamageNamed::new(auditor));

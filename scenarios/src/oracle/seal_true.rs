@@ -3,7 +3,7 @@
 use super::audit::Audit;
 use super::database::Auditor;
 use super::memory_set::MemorySet;
-use seedstorm_model::claims::{Committed, Effect, MemoriesVerified};
+use seedstorm_model::claims::{Committed, MemoriesVerified};
 use seedstorm_model::memory::{Digest, Transition};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
@@ -114,6 +114,16 @@ impl SealTrue {
         SealTrue { auditor, account: SealAccount::default() }
     }
 
+    /// As [`SealTrue::new`], where the first transition seals these before anybody works, and claims nothing.
+    pub fn after(auditor: Auditor, laid_down: impl IntoIterator<Item = Digest>) -> SealTrue {
+        let mut account = SealAccount::default();
+        for memory in laid_down {
+            account.set.insert(memory);
+        }
+        account.roots.push(account.set.root());
+        SealTrue { auditor, account }
+    }
+
     fn judge(&self, judged: Result<(), String>) -> Result<(), Violation> {
         judged.map_err(|message| Violation::new(self.id(), message).object("merkle-root").role("agent").loss("untrue"))
     }
@@ -151,13 +161,12 @@ impl Invariant for SealTrue {
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         match event.body {
             Body::MachineCrashed => self.settle(view),
-            Body::Claim { kind: Committed::KIND, .. } => match event.claim() {
-                Some(Committed { effect: Effect::Remembered { memory, transition }, .. }) => {
-                    let judged = self.account.claim(&[memory], transition);
-                    self.judge(judged)
-                }
-                _ => Ok(()),
-            },
+            Body::Claim { kind: Committed::KIND, .. } => {
+                let Some(Committed { effect, .. }) = event.claim() else { return Ok(()) };
+                let Some((memories, transition)) = effect.sealed() else { return Ok(()) };
+                let judged = self.account.claim(memories, transition);
+                self.judge(judged)
+            }
             Body::Claim { kind: MemoriesVerified::KIND, .. } => match event.claim() {
                 Some(MemoriesVerified { transition, damaged, .. }) => {
                     // A later crash may take it back, if nobody has acknowledged it: what isn't known yet is judged when it is.
