@@ -3,7 +3,7 @@
 use super::database::Auditor;
 use super::memories::{is_whole, memory_at};
 use super::seal_true::SealAccount;
-use seedstorm_model::claims::{Committed, Effect, MemoriesVerified};
+use seedstorm_model::claims::{Committed, MemoriesVerified};
 use seedstorm_model::memory::{Damaged, Digest};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};

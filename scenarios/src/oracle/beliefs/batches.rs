@@ -97,7 +97,7 @@ impl BatchesKept {
     }
 }
 
-fn planned<'a>(plan: &'a Planned, number: u64) -> Option<&'a Batch> {
+fn planned(plan: &Planned, number: u64) -> Option<&Batch> {
     plan.batches.get(&number)
 }
 
