@@ -1,6 +1,6 @@
 //! Draws a plan's faults, in the manner of swarm testing (Groce et al. 2012): each seed draws which kinds are on, and how often.
 
-use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, Position, Trigger};
+use seedstorm_sim::plan::{Between, FaultKind, FaultPlan, Faults, Position, Trigger};
 use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Draw, Options, Seed, Stream};
 
@@ -75,7 +75,7 @@ fn draw_one(
     let call = stream.pick(&AIMED).copied().unwrap_or(CallKind::WriteAt);
     let length_ns = [5 * MS, 50 * MS, 500 * MS, 3_000 * MS][stream.below(4) as usize];
     let for_ns = 1 + stream.below(length_ns);
-    let fault = FaultPlan { id, kind, process, when: Trigger::AtNs(moment), for_ns: 0, by_ns: 0 };
+    let fault = FaultPlan { id, kind, process, when: Trigger::AtNs(moment), for_ns: 0, by_ns: 0, between: None };
     match kind {
         FaultKind::Kill => FaultPlan { when: lives(call), ..fault },
         FaultKind::Terminate | FaultKind::Pause => FaultPlan { when: lives(call), for_ns, ..fault },
@@ -111,6 +111,34 @@ fn draw_one(
         FaultKind::FailedSync | FaultKind::LyingSync => {
             FaultPlan { when: storage(stream, moment, CallKind::Sync, 1 + nth / 4, by_position), ..fault }
         }
+        FaultKind::MessageLoss | FaultKind::MessageDuplicate | FaultKind::MessageDelay | FaultKind::MessageReorder => {
+            of_messages(stream, fault, nth, for_ns)
+        }
+        FaultKind::Partition => {
+            let mut from: Vec<String> = processes.iter().filter(|_| stream.chance(1, 2)).cloned().collect();
+            if from.is_empty() || from.len() == processes.len() {
+                from = fault.process.iter().cloned().collect();
+            }
+            let between = Between { from, to: Vec::new(), one_way: stream.chance(1, 3) };
+            FaultPlan { process: None, for_ns, between: Some(between), ..fault }
+        }
+    }
+}
+
+/// A fault of messages: aimed at one message of a process, or weather over everybody's or over one process's.
+fn of_messages(stream: &mut Stream, fault: FaultPlan, nth: u64, for_ns: u64) -> FaultPlan {
+    let Trigger::AtNs(moment) = fault.when else { return fault };
+    let lasts_ns = [50 * MS, 500 * MS, 3_000 * MS, 10_000 * MS][stream.below(4) as usize];
+    let per_mille = [10, 50, 200, 500][stream.below(4) as usize];
+    let weather = Trigger::Weather { from_ns: moment, until_ns: moment + lasts_ns, per_mille };
+    let of_one = Between { from: fault.process.iter().cloned().collect(), to: Vec::new(), one_way: true };
+    match stream.below(6) {
+        0 => FaultPlan { for_ns, ..fault },
+        1 => FaultPlan { when: Trigger::Call { kind: CallKind::Send, nth }, for_ns, ..fault },
+        2 if !of_one.from.is_empty() => {
+            FaultPlan { process: None, when: weather, for_ns, between: Some(of_one), ..fault }
+        }
+        _ => FaultPlan { process: None, when: weather, for_ns, ..fault },
     }
 }
 
@@ -133,6 +161,7 @@ pub fn lies_before_power_loss(seed: Seed, chance: u64, processes: &[String]) -> 
         when: Trigger::While { position: Position::BetweenTempAndRename, nth },
         for_ns: 0,
         by_ns: 0,
+        between: None,
     };
     let mut faults: Vec<FaultPlan> = (0..LIES).map(|number| fault(FaultKind::LyingSync, number, first)).collect();
     faults.push(FaultPlan { for_ns: 100 * MS, ..fault(FaultKind::MachineCrash, 0, last) });
@@ -156,6 +185,7 @@ pub fn kills_of_holders(seed: Seed, chance: u64, processes: &[String]) -> Vec<Fa
         when: Trigger::While { position: Position::HoldingLock, nth: stream.between(1, 40) },
         for_ns: 0,
         by_ns: 0,
+        between: None,
     };
     (0..).zip(killed).map(kill).collect()
 }

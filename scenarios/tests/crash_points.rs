@@ -143,6 +143,7 @@ fn a_disk_that_ignores_fsync_is_flagged_at_once() {
                 when: Trigger::Call { kind: CallKind::Sync, nth: u64::from(nth) },
                 for_ns: 0,
                 by_ns: 0,
+                between: None,
             })
         });
         let lying = Plan { faults: lies.collect(), ..honest.clone() };

@@ -103,6 +103,7 @@ fn status_true_finds_an_agent_that_is_called_stopped_at_work() {
         when: Trigger::AtNs(20 * MILLI_NS),
         for_ns: 900 * MILLI_NS,
         by_ns: 0,
+        between: None,
     };
     passed(&said_of(&Plan { faults: vec![terminate], ..asked_for(2) }, AgentState::Stopped, 300));
 }

@@ -180,6 +180,7 @@ fn locks_free_blames_nobody_for_what_a_crash_brings_back() {
             when: Trigger::AtNs(200 * MILLI_NS),
             for_ns: MILLI_NS,
             by_ns: 0,
+            between: None,
         };
         let plan = Plan { seed: Seed(seed), persistence: Persistence::Posix, faults: vec![crash], ..plan() };
         let outcome = run_agents(&plan, 2, move |agent, index| async move {

@@ -21,6 +21,7 @@ fn with_power_loss(lies: bool) -> Plan {
         when: Trigger::AtNs(500 * MILLI_NS),
         for_ns: MILLI_NS,
         by_ns: 0,
+        between: None,
     };
     let lie = FaultPlan {
         id: 2,

@@ -71,4 +71,11 @@ pub enum Errno {
     /// The calling process is dead: its code runs only to let destructors and C frames leave. Nothing takes effect.
     #[error("the process has been killed")]
     Dead = 255,
+    // From here on in the order in which they came: traces number them by their places.
+    /// EMSGSIZE
+    #[error("message too long (EMSGSIZE)")]
+    MessageTooLong = 90,
+    /// EADDRINUSE
+    #[error("address already in use (EADDRINUSE)")]
+    AddressInUse = 98,
 }

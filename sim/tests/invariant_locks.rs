@@ -199,6 +199,7 @@ fn a_timeout_on_a_dead_holder_is_found() {
         when: Trigger::AtNs(10_000_000),
         for_ns: 0,
         by_ns: 0,
+        between: None,
     };
     let broken = outcome_with(vec![kill], |sys, index| async move {
         if index == 0 {

@@ -21,7 +21,7 @@ impl Scenario for Busy {
     fn plan(&self, seed: Seed, _options: &Options) -> Result<Plan, OptionsError> {
         let of = |id: u32, kind, call| {
             let when = Trigger::Call { kind: call, nth: 3 };
-            FaultPlan { id, kind, process: Some(format!("a-{id}")), when, for_ns: 1_000_000, by_ns: 0 }
+            FaultPlan { id, kind, process: Some(format!("a-{id}")), when, for_ns: 1_000_000, by_ns: 0, between: None }
         };
         Ok(Plan {
             chaos_ns: 1_000_000_000,

@@ -52,6 +52,7 @@ fn every_fault() -> Vec<FaultPlan> {
         when,
         for_ns: 1_000_000,
         by_ns: if kind == FaultKind::ClockJump { -5 } else { 0 },
+        between: None,
     };
     (0..).zip(all).map(fault).collect()
 }
@@ -93,7 +94,7 @@ nth = 2
 "#;
     let fault = |id, kind, process: Option<&str>, when, for_ns| {
         let process = process.map(str::to_owned);
-        FaultPlan { id, kind, process, when, for_ns, by_ns: 0 }
+        FaultPlan { id, kind, process, when, for_ns, by_ns: 0, between: None }
     };
     let expected = [
         fault(1, FaultKind::LyingSync, Some("agent-1"), Trigger::Call { kind: CallKind::Sync, nth: 3 }, 0),

@@ -30,7 +30,7 @@ impl Scenario for Writes {
 
     fn plan(&self, seed: Seed, _options: &Options) -> Result<Plan, OptionsError> {
         let (kind, when) = (FaultKind::Kill, Trigger::Call { kind: CallKind::Sync, nth: 3 });
-        let kill = FaultPlan { id: 1, kind, process: Some("a-2".into()), when, for_ns: 0, by_ns: 0 };
+        let kill = FaultPlan { id: 1, kind, process: Some("a-2".into()), when, for_ns: 0, by_ns: 0, between: None };
         Ok(Plan {
             persistence: Persistence::Ext4,
             chaos_ns: 1_000_000_000,

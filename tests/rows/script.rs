@@ -61,7 +61,7 @@ pub(crate) fn with(faults: impl Into<Vec<FaultPlan>>, seed: u64) -> Plan {
 
 /// A fault on a process (or, with none, on the machine).
 pub(crate) fn fault(kind: FaultKind, process: Option<&str>, when: Trigger, for_ns: u64) -> FaultPlan {
-    FaultPlan { id: 1, kind, process: process.map(str::to_owned), when, for_ns, by_ns: 0 }
+    FaultPlan { id: 1, kind, process: process.map(str::to_owned), when, for_ns, by_ns: 0, between: None }
 }
 
 /// What programs noted, in the order in which they did. It outlives their deaths.

@@ -102,6 +102,7 @@ impl Scenario for Test {
             when: Trigger::Call { kind: CallKind::Write, nth: 2 },
             for_ns: 1_000_000,
             by_ns: 0,
+            between: None,
         };
         let faults = match &options.faults {
             Faults::Default | Faults::None => Vec::new(),

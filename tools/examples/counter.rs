@@ -113,6 +113,7 @@ impl Scenario for Counter {
             when: Trigger::AtNs(stream.below(20_000_000)),
             for_ns: 0,
             by_ns: 0,
+            between: None,
         };
         let faults = match &options.faults {
             Faults::Default => vec![kill],

@@ -61,7 +61,7 @@ pub(crate) fn timed(seed: u64) -> Plan {
 
 /// A fault on a process (or, with none, on the machine) that lasts for so long.
 pub(crate) fn fault(kind: FaultKind, process: Option<&str>, when: Trigger, for_ns: u64) -> FaultPlan {
-    FaultPlan { id: 1, kind, process: process.map(str::to_owned), when, for_ns, by_ns: 0 }
+    FaultPlan { id: 1, kind, process: process.map(str::to_owned), when, for_ns, by_ns: 0, between: None }
 }
 
 /// Runs a plan.

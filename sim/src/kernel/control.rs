@@ -24,6 +24,8 @@ pub(crate) enum Control {
     Crash(u32, u64),
     MachineUp,
     JumpClock(i64),
+    /// A partition begins: the index of its fault.
+    Partition(usize),
     /// SIGKILL; a bystander has the PID for so many nanoseconds.
     ReusePid(ProcessId, u64),
     Calm,
@@ -58,6 +60,7 @@ impl Executor {
             Control::Resume(process) => self.kernel.with(|core| core.resume(process)),
             Control::MachineUp => self.kernel.with(Core::machine_up),
             Control::Calm => self.kernel.with(Core::begin_calm),
+            Control::Partition(fault) => self.kernel.with(|core| core.begin_partition(fault)),
             Control::JumpClock(by_ns) => self.kernel.with(|core| {
                 core.wall_offset_ns = core.wall_offset_ns.saturating_add(by_ns);
                 core.emit(None, Body::ClockJumped(by_ns));
@@ -231,6 +234,7 @@ impl Core {
         process.locks_claimed = 0;
         self.sqlite.before_unwind(owner);
         self.disk.release_owner(owner);
+        self.network.release_owner(owner);
         self.timers.retain(|timer| !matches!(timer, Timer::Kill(of, _) | Timer::Resume(of, _) if of == id));
         Some(tasks)
     }
@@ -301,6 +305,8 @@ impl Core {
             }
             Timer::Kill(id, boot) if is_boot(self, id, boot) => self.controls.push_back(Control::Kill(id)),
             Timer::Resume(id, boot) if is_boot(self, id, boot) => self.controls.push_back(Control::Resume(id)),
+            Timer::Deliver(flight) => self.deliver(flight),
+            Timer::Heal(fault) => self.heal(fault),
             Timer::Restart(id) => self.controls.push_back(Control::Boot(id)),
             Timer::Kill(..) | Timer::Resume(..) | Timer::Task(_) => {}
         }
@@ -352,6 +358,7 @@ impl Core {
         self.timers.retain(|timer| !matches!(timer, Timer::Restart(_)));
         self.timers.insert(self.now_ns.saturating_add(down_ns), Timer::MachineUp);
         self.emit(None, Body::MachineCrashed);
+        self.lose_messages();
     }
 
     fn machine_up(&mut self) {
@@ -383,7 +390,12 @@ impl Core {
         self.timers.retain(|timer| {
             !matches!(
                 timer,
-                Timer::Fault(_) | Timer::Restart(_) | Timer::MachineUp | Timer::Resume(..) | Timer::Kill(..)
+                Timer::Fault(_)
+                    | Timer::Restart(_)
+                    | Timer::MachineUp
+                    | Timer::Resume(..)
+                    | Timer::Kill(..)
+                    | Timer::Heal(_)
             )
         });
         // Who was asked to end and has not done so may stay: the SIGKILL would be a fault of the chaos.
@@ -392,6 +404,7 @@ impl Core {
             self.follow(StrategyPlan::Timed);
         }
         self.emit(None, Body::CalmBegan);
+        self.calm_network();
         let lives: Vec<Life> = self.processes.iter().map(|process| process.life).collect();
         for (id, life) in lives.into_iter().enumerate() {
             match life {

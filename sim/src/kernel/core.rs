@@ -17,6 +17,7 @@ use crate::seed::{Draw, Path, Seed, Stream};
 use crate::sys::Identity;
 use crate::sys::call::{Call, Caller, Effect, Header};
 use crate::sys::disk::{Disk, Owner};
+use crate::sys::net::Network;
 use crate::trace::{Body, CallHead, CallKind, Event, Interest, ProcessId, TaskId, TraceHasher};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -64,6 +65,7 @@ pub(crate) struct Core {
     pub(super) step: u64,
     pub(super) phase: Phase,
     pub(crate) disk: Disk,
+    pub(crate) network: Network,
     pub(super) processes: Vec<Process>,
     /// Processes that have not ended for good.
     pub(super) unfinished: usize,

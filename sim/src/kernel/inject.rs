@@ -12,6 +12,7 @@ use crate::sys::call::Header;
 use crate::sys::claim::{Claim, LockAcquired, LockReleased};
 use crate::sys::disk::InodeId;
 use crate::sys::file::CREATED_EXCLUSIVELY;
+use crate::sys::net::{MessageFaults, Sides};
 use crate::trace::{Body, CallKind, ProcessId};
 
 /// A storage fault, as the call that it hits sees it.
@@ -47,11 +48,15 @@ pub(super) enum Verdict {
 struct Armed {
     plan: FaultPlan,
     process: Option<ProcessId>,
+    /// Of a partition.
+    sides: Option<Sides>,
     /// Calls counted towards the trigger.
     counted: u64,
     /// Its time has come; it waits for a call that it can hit.
     due: bool,
     fired: bool,
+    /// Its own place among the faults.
+    index: usize,
 }
 
 #[derive(Default)]
@@ -62,6 +67,7 @@ pub(super) struct Injector {
     /// Whether any process has ever had one.
     watches_some: bool,
     follows_positions: bool,
+    messages: MessageFaults,
 }
 
 impl Injector {
@@ -75,7 +81,7 @@ impl Injector {
         resolve: impl Fn(&str) -> Option<ProcessId>,
     ) -> Result<Injector, String> {
         let mut injector = Injector { watched: vec![Vec::new(); processes], ..Injector::default() };
-        for (index, plan) in plans.iter().enumerate() {
+        for plan in plans {
             let kind = plan.kind.name();
             let process = match &plan.process {
                 None => None,
@@ -83,14 +89,29 @@ impl Injector {
                     resolve(name).ok_or_else(|| format!("fault {} ({kind}): no process is named `{name}`", plan.id))?,
                 ),
             };
-            plan.check().map_err(|problem| format!("fault {} ({kind}): {problem}", plan.id))?;
+            let refuse = |problem: String| format!("fault {} ({kind}): {problem}", plan.id);
+            plan.check().map_err(refuse)?;
+            let between = plan.between.as_ref().map(|between| Sides::of(between, processes, &resolve));
+            let sides = between.transpose().map_err(refuse)?;
+            if plan.kind.hits_messages() {
+                injector.messages.arm(plan, process, sides);
+                continue;
+            }
             let by_call = !matches!(plan.when, Trigger::AtNs(_));
             injector.follows_positions |= matches!(plan.when, Trigger::While { .. });
             if let Some(process) = process.filter(|_| by_call || plan.kind.needs_call()) {
-                injector.watched[process.0 as usize].push(index);
+                injector.watched[process.0 as usize].push(injector.faults.len());
                 injector.watches_some = true;
             }
-            injector.faults.push(Armed { plan: plan.clone(), process, counted: 0, due: false, fired: false });
+            injector.faults.push(Armed {
+                plan: plan.clone(),
+                process,
+                sides,
+                counted: 0,
+                due: false,
+                fired: false,
+                index: injector.faults.len(),
+            });
         }
         Ok(injector)
     }
@@ -119,6 +140,18 @@ impl Injector {
         self.watched.iter_mut().for_each(Vec::clear);
         self.watches_some = false;
         self.follows_positions = false;
+        self.messages.stop();
+    }
+
+    /// The faults that hit messages.
+    pub(super) fn messages(&mut self) -> &mut MessageFaults {
+        &mut self.messages
+    }
+
+    /// A partition: its id, whom it cuts, and for how many nanoseconds.
+    pub(super) fn partition(&self, index: usize) -> Option<(u32, Sides, u64)> {
+        let Armed { plan, sides, .. } = self.faults.get(index)?;
+        Some((plan.id, sides.clone()?, plan.for_ns))
     }
 
     /// Counts a call towards the triggers of its process's faults; gives the first that fires. A call that had to wait, or was delayed,
@@ -132,6 +165,8 @@ impl Injector {
                 Trigger::AtNs(_) => (false, u64::from(!fault.due)),
                 Trigger::Call { kind, nth } => (kind == call && !is_retried, nth),
                 Trigger::While { position, nth } => (positions & position.bit() != 0 && !is_retried, nth),
+                // Weather is of messages only, and these are judged when they are sent.
+                Trigger::Weather { .. } => (false, 0),
             };
             fault.counted += u64::from(counts);
             let in_place = counts || matches!(fault.plan.when, Trigger::AtNs(_));
@@ -170,6 +205,9 @@ impl Core {
 
     /// Whether a fault would change anything now. One aimed at a process that is down, or at a machine that is, never fires.
     fn can_happen(&self, fault: &Armed) -> bool {
+        if let Some(sides) = &fault.sides {
+            return sides.have_any();
+        }
         let Some(process) = fault.process.map(|process| &self.processes[process.0 as usize]) else {
             return self.machine_is_up;
         };
@@ -204,7 +242,9 @@ impl Core {
             (FaultKind::TornWrite, _) => {
                 Verdict::Inside(Injected::Torn, Control::Crash(fault.plan.id, fault.plan.for_ns))
             }
-            (FaultKind::Pause | FaultKind::Terminate | FaultKind::ClockJump, Some(control)) => Verdict::After(control),
+            (FaultKind::Pause | FaultKind::Terminate | FaultKind::ClockJump | FaultKind::Partition, Some(control)) => {
+                Verdict::After(control)
+            }
             (_, Some(control)) => {
                 let before_claim = matches!(
                     fault.plan.when,
@@ -231,13 +271,18 @@ impl Core {
     fn fired(&mut self, index: usize) {
         let Armed { plan, process, .. } = &self.injector.faults[index];
         let (kind, id, process) = (plan.kind, plan.id, *process);
-        self.observations.get_mut().fault(kind);
-        if let Some(driver) = self.driver.as_deref_mut() {
-            driver.fault_fired(kind);
-        }
+        self.fault_counts(kind);
         match process {
             Some(process) => self.emit_of(process, Body::Fault { kind, id }),
             None => self.emit(None, Body::Fault { kind, id }),
+        }
+    }
+
+    /// A fault of a kind has fired: it is counted, and what it voids isn't judged any more.
+    pub(super) fn fault_counts(&mut self, kind: FaultKind) {
+        self.observations.get_mut().fault(kind);
+        if let Some(driver) = self.driver.as_deref_mut() {
+            driver.fault_fired(kind);
         }
     }
 
@@ -291,6 +336,7 @@ impl Armed {
             (FaultKind::PidReuse, Some(process)) => Control::ReusePid(process, for_ns),
             (FaultKind::MachineCrash, _) => Control::Crash(id, for_ns),
             (FaultKind::ClockJump, _) => Control::JumpClock(by_ns),
+            (FaultKind::Partition, _) => Control::Partition(self.index),
             _ => return None,
         })
     }

@@ -22,6 +22,8 @@ pub struct Profile {
     directory: Quantiles,
     /// fsync.
     sync: Quantiles,
+    /// A message's way from one process to another.
+    message: Quantiles,
 }
 
 const MEMORY: Quantiles =
@@ -48,6 +50,10 @@ pub const PROFILES: &[Profile] = &[
         sync: [
             60_000, 80_000, 90_000, 100_000, 115_000, 130_000, 150_000, 180_000, 220_000, 280_000, 350_000, 450_000,
             600_000, 900_000, 1_500_000, 4_000_000, 20_000_000,
+        ],
+        message: [
+            25_000, 30_000, 35_000, 40_000, 46_000, 52_000, 60_000, 70_000, 82_000, 98_000, 120_000, 150_000, 200_000,
+            300_000, 600_000, 2_000_000, 10_000_000,
         ],
     },
     Profile {
@@ -85,6 +91,10 @@ pub const PROFILES: &[Profile] = &[
             30_000_000,
             120_000_000,
         ],
+        message: [
+            60_000, 75_000, 90_000, 105_000, 120_000, 140_000, 165_000, 195_000, 230_000, 280_000, 340_000, 430_000,
+            600_000, 1_000_000, 2_500_000, 10_000_000, 50_000_000,
+        ],
     },
     Profile {
         name: "hdd",
@@ -121,15 +131,35 @@ pub const PROFILES: &[Profile] = &[
             80_000_000,
             400_000_000,
         ],
+        message: [
+            150_000,
+            190_000,
+            230_000,
+            270_000,
+            320_000,
+            380_000,
+            450_000,
+            540_000,
+            660_000,
+            820_000,
+            1_100_000,
+            1_600_000,
+            2_800_000,
+            6_000_000,
+            20_000_000,
+            60_000_000,
+            200_000_000,
+        ],
     },
     Profile {
         name: "flat",
-        about: "every call takes one microsecond: the plainest",
+        about: "every call and every message takes one microsecond: the plainest",
         memory: [1_000; 17],
         read: [1_000; 17],
         write: [1_000; 17],
         directory: [1_000; 17],
         sync: [1_000; 17],
+        message: [1_000; 17],
     },
 ];
 
@@ -159,7 +189,10 @@ impl Profile {
 }
 
 /// The tables of a profile, one for each kind of call, so that a draw looks up and multiplies and does nothing else.
-pub(super) struct Latencies([&'static Quantiles; CallKind::ALL.len()]);
+pub(super) struct Latencies {
+    calls: [&'static Quantiles; CallKind::ALL.len()],
+    message: &'static Quantiles,
+}
 
 impl Latencies {
     pub(super) fn of(profile: &'static Profile) -> Latencies {
@@ -167,18 +200,27 @@ impl Latencies {
         for kind in CallKind::ALL {
             tables[*kind as usize] = profile.of(*kind);
         }
-        Latencies(tables)
+        Latencies { calls: tables, message: &profile.message }
+    }
+
+    /// How long a message is under way, from random bits.
+    pub(super) fn message_ns(&self, bits: u32) -> u64 {
+        interpolated(self.message, bits)
     }
 
     #[inline]
     pub(super) fn draw(&self, kind: CallKind, draw: &mut impl Draw) -> u64 {
         let bits = draw.half_bits();
-        let table = self.0[kind as usize];
-        let slot = (bits >> 28) as usize;
-        let (low, high) = (table[slot], table[slot + 1]);
-        // Wrapping is right for a falling pair too, and no table has one.
-        low + ((high.wrapping_sub(low)).wrapping_mul(u64::from(bits & 0xFFFF)) >> 16)
+        interpolated(self.calls[kind as usize], bits)
     }
+}
+
+#[inline]
+fn interpolated(table: &Quantiles, bits: u32) -> u64 {
+    let slot = (bits >> 28) as usize;
+    let (low, high) = (table[slot], table[slot + 1]);
+    // Wrapping is right for a falling pair too, and no table has one.
+    low + ((high.wrapping_sub(low)).wrapping_mul(u64::from(bits & 0xFFFF)) >> 16)
 }
 
 #[cfg(test)]
@@ -199,6 +241,9 @@ mod tests {
                     assert!((table[0]..=table[16]).contains(&drawn), "{} {kind} {drawn}", profile.name);
                 }
             }
+            assert!(profile.message.is_sorted(), "{}", profile.name);
+            let (least, most) = (latencies.message_ns(0), latencies.message_ns(u32::MAX));
+            assert!(least == profile.message[0] && most <= profile.message[16], "{}", profile.name);
         }
     }
 }

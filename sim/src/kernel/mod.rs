@@ -9,6 +9,7 @@ mod facts;
 mod handle;
 mod inject;
 pub mod latency;
+mod messages;
 mod process;
 mod recovery;
 mod run;

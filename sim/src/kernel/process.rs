@@ -1,6 +1,6 @@
 //! A process: what outlives its boots, and what one boot holds. Killing and restarting is in `control`.
 
-use crate::seed::{Path, Seed, Stream, stream_key};
+use crate::seed::{Draw, Path, Seed, Stream, stream_key};
 use crate::sys::Sys;
 use crate::sys::disk::Owner;
 use crate::trace::TaskId;
@@ -93,6 +93,8 @@ pub(super) struct Process {
     pub(super) entropy: Option<Stream>,
     /// What SQLite's own generator is seeded with.
     pub(super) sqlite_entropy: Option<Stream>,
+    /// What the network does to its messages.
+    pub(super) messages: Option<Stream>,
 }
 
 /// Operation ids from here up are boots: draws made before a process's first operation.
@@ -109,6 +111,7 @@ impl Process {
         self.latency = seed.stream_keyed(keys.latency, self.path, operation);
         self.entropy = None;
         self.sqlite_entropy = None;
+        self.messages = None;
     }
 
     pub(super) fn set_boot_operation(&mut self, seed: Seed, keys: &StreamKeys) {
@@ -124,6 +127,12 @@ impl Process {
         let (path, operation) = (self.path, self.operation);
         self.sqlite_entropy.get_or_insert_with(|| seed.stream_keyed(keys.sqlite, path, operation))
     }
+
+    /// The bits of its next message: its delay and its fate come from them.
+    pub(super) fn message_bits(&mut self, seed: Seed, keys: &StreamKeys) -> u64 {
+        let (path, operation) = (self.path, self.operation);
+        self.messages.get_or_insert_with(|| seed.stream_keyed(keys.messages, path, operation)).bits()
+    }
 }
 
 /// The keys of the streams that every process has, made once.
@@ -131,10 +140,16 @@ pub(super) struct StreamKeys {
     latency: u64,
     entropy: u64,
     sqlite: u64,
+    messages: u64,
 }
 
 impl Default for StreamKeys {
     fn default() -> Self {
-        StreamKeys { latency: stream_key("latency"), entropy: stream_key("entropy"), sqlite: stream_key("sqlite") }
+        StreamKeys {
+            latency: stream_key("latency"),
+            entropy: stream_key("entropy"),
+            sqlite: stream_key("sqlite"),
+            messages: stream_key("messages"),
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::plan::{Plan, Scenario, StrategyPlan};
 use crate::schedule::{Decisions, Drift, Replay, strategy};
 use crate::seed::{Path, Seed};
 use crate::sys::disk::{Disk, DiskOptions, Owner};
+use crate::sys::net::Network;
 use crate::trace::{Event, Interest, ProcessId, TraceHash, TraceHasher};
 use std::any::Any;
 use std::cell::RefCell;
@@ -196,6 +197,7 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core
                 latency: seed.stream_of("latency", path, 0),
                 entropy: None,
                 sqlite_entropy: None,
+                messages: None,
             }
         })
         .collect();
@@ -209,6 +211,7 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core
         let (id, kind) = (fault.id, fault.kind.name());
         return Err(RunError(format!("fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits")));
     }
+    let network = Network::new(processes.iter().map(|process| process.name.as_str()));
     let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
     Ok(Core {
         seed,
@@ -224,6 +227,7 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core
             plan.persistence,
             DiskOptions { capacity_bytes: plan.disk_capacity_bytes, ..DiskOptions::default() },
         ),
+        network,
         unfinished: processes.len(),
         processes,
         owners: 0,

@@ -4,6 +4,7 @@ use super::core::Core;
 use super::process::Life;
 use crate::schedule::Ready;
 use crate::sys::disk::InodeId;
+use crate::sys::net::MailboxKey;
 use crate::trace::{CallKind, ProcessId, TaskId};
 use std::task::Waker;
 
@@ -16,6 +17,8 @@ pub(crate) enum WaitKey {
     Shared(u64),
     /// The end of a task.
     Task(TaskId, u32),
+    /// A message.
+    Mailbox(MailboxKey),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +32,10 @@ pub(super) enum Timer {
     Resume(ProcessId, u32),
     Restart(ProcessId),
     Task(TaskId),
+    /// A message comes to its mailbox: the number of its flight.
+    Deliver(u64),
+    /// A partition is over: the id of its fault.
+    Heal(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -300,13 +307,23 @@ impl Core {
         slot.interrupted = false;
     }
 
-    /// Interrupts a process's sleeping tasks, as a signal with a handler does (nanosleep(2): EINTR).
+    /// Interrupts a process's tasks that sleep or wait for a message, as a signal with a handler does (nanosleep(2), recv(2): EINTR).
     pub(super) fn interrupt(&mut self, process: ProcessId) {
         for task in self.processes[process.0 as usize].tasks.clone() {
             if let TaskState::Asleep { due_ns } = self.tasks[task.0 as usize].state
                 && self.tasks[task.0 as usize].call.kind == CallKind::Sleep
             {
                 self.timers.remove(due_ns, Timer::Task(task));
+                self.tasks[task.0 as usize].interrupted = true;
+                self.rejoin(task, self.now_ns + 1);
+            }
+            if let TaskState::Waiting { key: key @ WaitKey::Mailbox(_), deadline_ns } =
+                self.tasks[task.0 as usize].state
+            {
+                if let Some(due_ns) = deadline_ns {
+                    self.timers.remove(due_ns, Timer::Task(task));
+                }
+                self.stop_waiting(task, key);
                 self.tasks[task.0 as usize].interrupted = true;
                 self.rejoin(task, self.now_ns + 1);
             }

@@ -7,6 +7,7 @@ use crate::plan::Plan;
 use crate::schedule::Ready;
 use crate::sqlite::{CommitDurability, WalLocks};
 use crate::sys::disk::{Disk, InodeId, Owner};
+use crate::sys::net::MailboxKey;
 use crate::trace::{ProcessId, TaskId};
 
 /// The machine, as an observer sees it.
@@ -121,6 +122,16 @@ impl<'a> View<'a> {
     /// Whether a task waits: for a lock, a message, another task.
     pub fn is_waiting(&self, task: TaskId) -> bool {
         self.core.tasks.get(task.0 as usize).is_some_and(|task| matches!(task.state, TaskState::Waiting { .. }))
+    }
+
+    /// Whether a partition cuts messages of one process to another off now.
+    pub fn is_cut(&self, from: ProcessId, to: ProcessId) -> bool {
+        self.core.network.cut_by(from, MailboxKey::new(to, 0)).is_some()
+    }
+
+    /// How many messages are under way, copies included.
+    pub fn messages_in_flight(&self) -> usize {
+        self.core.network.in_flight()
     }
 
     /// Counts an event that must happen sometimes.

@@ -63,6 +63,16 @@ fault_kinds! {
     ShortWrite = "short-write" voids false,
     /// SIGKILL, and a bystander gets the dead process's PID for `for_ns`.
     PidReuse = "pid-reuse" voids false,
+    /// A message never arrives.
+    MessageLoss = "message-loss" voids false,
+    /// A message arrives twice, the second time `for_ns` later; under weather up to that.
+    MessageDuplicate = "message-duplicate" voids false,
+    /// A message takes `for_ns` longer; under weather up to that.
+    MessageDelay = "message-delay" voids false,
+    /// A message is held back until a later one of its sender to the same receiver has overtaken it, for `for_ns` (or one second) at most.
+    MessageReorder = "message-reorder" voids false,
+    /// Messages between two sets of processes are lost, both ways or one, for `for_ns` (or until the calm).
+    Partition = "partition" voids false,
 }
 
 impl FaultKind {
@@ -80,19 +90,32 @@ impl FaultKind {
             | FaultKind::ShortWrite
             | FaultKind::FailedSync
             | FaultKind::LyingSync
-            | FaultKind::Delay => true,
+            | FaultKind::Delay
+            | FaultKind::MessageLoss
+            | FaultKind::MessageDuplicate
+            | FaultKind::MessageDelay
+            | FaultKind::MessageReorder => true,
             FaultKind::Kill
             | FaultKind::Terminate
             | FaultKind::Pause
             | FaultKind::MachineCrash
             | FaultKind::ClockJump
-            | FaultKind::PidReuse => false,
+            | FaultKind::PidReuse
+            | FaultKind::Partition => false,
         }
+    }
+
+    /// Whether it happens to a message. Such a fault may be weather, and several may hit one message.
+    pub const fn hits_messages(self) -> bool {
+        matches!(
+            self,
+            FaultKind::MessageLoss | FaultKind::MessageDuplicate | FaultKind::MessageDelay | FaultKind::MessageReorder
+        )
     }
 
     /// Whether it is the machine's own, so that no process need be named.
     pub const fn is_of_machine(self) -> bool {
-        matches!(self, FaultKind::MachineCrash | FaultKind::ClockJump)
+        matches!(self, FaultKind::MachineCrash | FaultKind::ClockJump | FaultKind::Partition)
     }
 
     /// The kinds of call that it can hit; `None` is any.
@@ -103,6 +126,7 @@ impl FaultKind {
                 Some(&[CallKind::Write, CallKind::WriteAt])
             }
             FaultKind::FailedSync | FaultKind::LyingSync => Some(&[CallKind::Sync]),
+            _ if self.hits_messages() => Some(&[CallKind::Send]),
             _ => None,
         }
     }
@@ -142,6 +166,35 @@ pub struct FaultPlan {
     /// How far a clock jumps, in nanoseconds.
     #[serde(default, skip_serializing_if = "is_zero_signed")]
     pub by_ns: i64,
+    /// Whose messages a partition cuts, or weather hits; for weather, absent is everybody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<Between>,
+}
+
+/// Messages between two sets of processes. A process's messages to itself are never among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Between {
+    /// The processes of one side, by name.
+    pub from: Vec<String>,
+    /// The processes of the other side, by name; none named is all others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<String>,
+    /// Only messages from `from` to `to`, none of the other direction.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub one_way: bool,
+}
+
+impl Between {
+    fn check(&self) -> Result<(), String> {
+        if self.from.is_empty() {
+            return Err("`between.from` names nobody: whose messages are meant?".into());
+        }
+        match self.from.iter().find(|name| self.to.contains(name)) {
+            Some(name) => Err(format!("`between` has `{name}` on both sides")),
+            None => Ok(()),
+        }
+    }
 }
 
 impl FaultPlan {
@@ -154,9 +207,14 @@ impl FaultPlan {
             Trigger::AtNs(_) => (None, None),
             Trigger::Call { kind, nth } => (Some(kind), Some(nth)),
             Trigger::While { nth, .. } => (None, Some(nth)),
+            Trigger::Weather { .. } => return self.check_weather(),
         };
+        self.check_between()?;
         if self.process.is_none() && !(self.kind.is_of_machine() && nth.is_none()) {
             return Err("`process` is missing: whose call or life is meant?".into());
+        }
+        if self.kind.hits_messages() && matches!(self.when, Trigger::While { .. }) {
+            return Err("no position is of use to it; allowed: `call` with kind `send`, `at-ns`, `weather`".into());
         }
         if nth == Some(0) {
             return Err("`nth` is 0; the first call is 1".into());
@@ -173,6 +231,46 @@ impl FaultPlan {
             _ => Ok(()),
         }
     }
+
+    fn check_between(&self) -> Result<(), String> {
+        match (&self.between, self.kind) {
+            (None, FaultKind::Partition) => {
+                Err("`between` is missing: whose messages are cut? For example `between = { from = [\"a-0\"] }`".into())
+            }
+            (Some(between), FaultKind::Partition) => between.check(),
+            (Some(_), kind) if kind.hits_messages() => {
+                Err("`between` is for weather; a fault that is aimed at one message names its sender in `process`"
+                    .into())
+            }
+            (Some(_), _) => {
+                Err("it knows no `between`; allowed: partition, and faults of messages under weather".into())
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    fn check_weather(&self) -> Result<(), String> {
+        let Trigger::Weather { from_ns, until_ns, per_mille } = self.when else { return Ok(()) };
+        if !self.kind.hits_messages() {
+            let messages = FaultKind::ALL.iter().filter(|kind| kind.hits_messages());
+            let names: Vec<String> = messages.map(|kind| format!("`{}`", kind.name())).collect();
+            return Err(format!("it can't be weather; allowed: {}", names.join(", ")));
+        }
+        if self.process.is_some() {
+            return Err("weather has no `process`; allowed: `between`".into());
+        }
+        if until_ns <= from_ns {
+            return Err(format!("`until_ns` is {until_ns}: weather ends after it has begun, at {from_ns}"));
+        }
+        if !(1..=1000).contains(&per_mille) {
+            return Err(format!("`per_mille` is {per_mille}; allowed: 1 to 1000"));
+        }
+        self.between.as_ref().map_or(Ok(()), Between::check)
+    }
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 fn is_zero(value: &u64) -> bool {
@@ -183,7 +281,7 @@ fn is_zero_signed(value: &i64) -> bool {
     *value == 0
 }
 
-/// When a fault fires. Each fires once.
+/// When a fault fires. Each fires once, but for weather.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Trigger {
@@ -202,6 +300,15 @@ pub enum Trigger {
         position: Position,
         /// Which call in it.
         nth: u64,
+    },
+    /// For a time, at a share of the messages that are sent: which, depends on the seed, the fault and the message alone.
+    Weather {
+        /// When it begins, in simulated nanoseconds since the start of the run.
+        from_ns: u64,
+        /// When it is over. The calm ends it too.
+        until_ns: u64,
+        /// The share, in thousandths.
+        per_mille: u32,
     },
 }
 

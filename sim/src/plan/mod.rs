@@ -6,7 +6,7 @@ mod options;
 mod reading;
 mod strategy;
 
-pub use fault::{FaultKind, FaultPlan, Position, Trigger};
+pub use fault::{Between, FaultKind, FaultPlan, Position, Trigger};
 pub use options::{Faults, Options, OptionsError};
 pub use reading::{PlanError, read_faults};
 pub use strategy::StrategyPlan;

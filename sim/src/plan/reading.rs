@@ -54,7 +54,7 @@ struct FaultFile {
 fn missing_length(fault: &FaultPlan) -> Option<String> {
     let kind = fault.kind.name();
     match fault.kind {
-        FaultKind::Pause | FaultKind::Delay | FaultKind::PidReuse if fault.for_ns == 0 => {
+        FaultKind::Pause | FaultKind::Delay | FaultKind::PidReuse | FaultKind::MessageDelay if fault.for_ns == 0 => {
             Some(format!("`for_ns` is missing: how long does the {kind} last, in nanoseconds?"))
         }
         FaultKind::ClockJump if fault.by_ns == 0 => {

@@ -6,6 +6,7 @@ pub(crate) mod directory;
 pub mod disk;
 pub(crate) mod file;
 pub(crate) mod lock;
+pub mod net;
 pub(crate) mod os;
 pub(crate) mod process;
 pub mod sync;

@@ -121,6 +121,14 @@ call_kinds! {
     Unfetch = "unfetch",
     /// access(2)
     Access = "access",
+    /// bind(2): a mailbox for messages
+    Bind = "bind",
+    /// close(2) of a mailbox
+    Unbind = "unbind",
+    /// sendto(2)
+    Send = "send",
+    /// recvfrom(2)
+    Receive = "receive",
 }
 
 impl fmt::Display for CallKind {
@@ -224,6 +232,40 @@ pub enum Body<'a> {
     ClockJumped(i64),
     /// The chaos is over: no more faults, all processes up, time in order.
     CalmBegan,
+    /// A planned fault hit a message, just after it was sent. Its sender is the event's process.
+    MessageFault {
+        /// Its kind.
+        kind: FaultKind,
+        /// Its id in the plan.
+        id: u32,
+        /// The message's id: the object of its `send`.
+        message: u64,
+    },
+    /// A message will not arrive, and no fault of messages is to blame. Its sender is the event's process.
+    MessageDropped {
+        /// The message's id.
+        message: u64,
+        /// Why.
+        why: Dropped,
+    },
+    /// A partition is over.
+    PartitionHealed {
+        /// The id of the fault in the plan.
+        id: u32,
+    },
+}
+
+/// Why a message doesn't arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Dropped {
+    /// There is no mailbox at its address.
+    Nobody,
+    /// The mailbox is full.
+    Full,
+    /// A partition cuts it off: the fault of this id.
+    Cut(u32),
+    /// The machine lost power while it was under way.
+    PowerLoss,
 }
 
 impl<'a> Event<'a> {
@@ -250,10 +292,12 @@ impl Interest {
     pub const CLAIMS: Interest = Interest(1 << CallKind::Claim as u64);
     /// Calls that had to wait.
     pub const BLOCKED: Interest = Interest(1 << Self::FIRST_BODY);
-    /// Faults that fired.
+    /// Faults that fired, partitions that healed.
     pub const FAULTS: Interest = Interest(1 << (Self::FIRST_BODY + 1));
     /// Starts, ends, pauses of processes, and of the machine; the beginning of the calm phase.
     pub const LIVES: Interest = Interest(1 << (Self::FIRST_BODY + 2));
+    /// Messages that don't arrive, but for those that a fault of messages has hit: these are among [`Interest::FAULTS`].
+    pub const DROPPED: Interest = Interest(1 << (Self::FIRST_BODY + 3));
 
     /// Calls of one kind.
     pub const fn call(kind: CallKind) -> Interest {
@@ -289,7 +333,8 @@ impl Interest {
             Body::Call { kind, .. } => Interest::call(*kind),
             Body::Blocked { .. } => Interest::BLOCKED,
             Body::Claim { .. } => Interest::CLAIMS,
-            Body::Fault { .. } => Interest::FAULTS,
+            Body::Fault { .. } | Body::MessageFault { .. } | Body::PartitionHealed { .. } => Interest::FAULTS,
+            Body::MessageDropped { .. } => Interest::DROPPED,
             _ => Interest::LIVES,
         }
     }

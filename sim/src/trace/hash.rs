@@ -1,6 +1,6 @@
 //! The running hash of a run: 128 bits of xxh3 over every event and, last, the durable image. No cryptographic strength is meant.
 
-use super::event::{Body, CallKind, Ended, Event, ProcessId, TaskId};
+use super::event::{Body, CallKind, Dropped, Ended, Event, ProcessId, TaskId};
 use crate::errno::Errno;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -136,6 +136,12 @@ impl TraceHasher {
             Body::MachineStarted => (12, 0, 0, &[]),
             Body::ClockJumped(by_ns) => (13, *by_ns as u64, 0, &[]),
             Body::CalmBegan => (14, 0, 0, &[]),
+            Body::MessageFault { kind, id, message } => (15, *message, (*kind as u64) << 32 | u64::from(*id), &[]),
+            Body::MessageDropped { message, why: Dropped::Nobody } => (16, *message, 0, &[]),
+            Body::MessageDropped { message, why: Dropped::Full } => (17, *message, 0, &[]),
+            Body::MessageDropped { message, why: Dropped::Cut(id) } => (18, *message, u64::from(*id), &[]),
+            Body::MessageDropped { message, why: Dropped::PowerLoss } => (19, *message, 0, &[]),
+            Body::PartitionHealed { id } => (20, u64::from(*id), 0, &[]),
         };
         self.head([
             event.time_ns,

@@ -1,8 +1,9 @@
 //! Tracing: events of a run as `tracing` events, and a tracing-subscriber format that prints simulated time and process. Off costs nothing:
 //! whether anybody listens is asked once a run.
 
-use super::event::{Body, Event};
+use super::event::{Body, Dropped, Event};
 use crate::kernel::View;
+use crate::sys::net::MessageId;
 use std::fmt;
 use tracing::Level;
 use tracing_subscriber::fmt::format::Writer;
@@ -58,6 +59,19 @@ impl fmt::Display for Words<'_, '_> {
             Body::MachineStarted => f.write_str("machine started"),
             Body::ClockJumped(by_ns) => write!(f, "wall clock jumped by {by_ns} ns"),
             Body::CalmBegan => f.write_str("the calm begins"),
+            Body::MessageFault { kind, id, message } => {
+                write!(f, "FAULT {} (id {id}) hits message {}", kind.name(), MessageId(*message))
+            }
+            Body::MessageDropped { message, why } => {
+                let message = MessageId(*message);
+                match why {
+                    Dropped::Nobody => write!(f, "message {message} finds nobody"),
+                    Dropped::Full => write!(f, "message {message} finds a full mailbox"),
+                    Dropped::Cut(id) => write!(f, "message {message} is cut off by the partition with id {id}"),
+                    Dropped::PowerLoss => write!(f, "message {message} is lost with the machine's power"),
+                }
+            }
+            Body::PartitionHealed { id } => write!(f, "the partition with id {id} heals"),
         }
     }
 }

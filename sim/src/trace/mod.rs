@@ -8,6 +8,6 @@ mod hash;
 pub mod layer;
 mod record;
 
-pub use event::{Body, CallKind, Ended, Event, Interest, ProcessId, TaskId};
+pub use event::{Body, CallKind, Dropped, Ended, Event, Interest, ProcessId, TaskId};
 pub use hash::{CallHead, TraceHash, TraceHasher};
 pub use record::{Record, RecordBody};

@@ -1,6 +1,6 @@
 //! Records: events that own their data, as a trace file keeps them. The borrowed originals are in `event`, files in `file`.
 
-use super::event::{Body, CallKind, Ended, Event, ProcessId, TaskId};
+use super::event::{Body, CallKind, Dropped, Ended, Event, ProcessId, TaskId};
 use crate::errno::Errno;
 use crate::plan::FaultKind;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,18 @@ pub enum RecordBody {
     MachineStarted,
     ClockJumped(i64),
     CalmBegan,
+    MessageFault {
+        kind: FaultKind,
+        id: u32,
+        message: u64,
+    },
+    MessageDropped {
+        message: u64,
+        why: Dropped,
+    },
+    PartitionHealed {
+        id: u32,
+    },
 }
 
 impl From<&Event<'_>> for Record {
@@ -80,6 +92,9 @@ impl From<&Event<'_>> for Record {
             Body::MachineStarted => RecordBody::MachineStarted,
             Body::ClockJumped(by_ns) => RecordBody::ClockJumped(by_ns),
             Body::CalmBegan => RecordBody::CalmBegan,
+            Body::MessageFault { kind, id, message } => RecordBody::MessageFault { kind, id, message },
+            Body::MessageDropped { message, why } => RecordBody::MessageDropped { message, why },
+            Body::PartitionHealed { id } => RecordBody::PartitionHealed { id },
         };
         Record { step, time_ns, process, task, boot, body }
     }
@@ -105,6 +120,9 @@ impl Record {
             RecordBody::MachineStarted => Body::MachineStarted,
             RecordBody::ClockJumped(by_ns) => Body::ClockJumped(by_ns),
             RecordBody::CalmBegan => Body::CalmBegan,
+            RecordBody::MessageFault { kind, id, message } => Body::MessageFault { kind, id, message },
+            RecordBody::MessageDropped { message, why } => Body::MessageDropped { message, why },
+            RecordBody::PartitionHealed { id } => Body::PartitionHealed { id },
         };
         Event { step, time_ns, process, task, boot, body }
     }
@@ -184,6 +202,9 @@ pub(super) mod tests {
             RecordBody::MachineStarted,
             RecordBody::ClockJumped(-7),
             RecordBody::CalmBegan,
+            RecordBody::MessageFault { kind: FaultKind::MessageLoss, id: 3, message: 1 << 40 | 7 },
+            RecordBody::MessageDropped { message: 9, why: Dropped::Cut(4) },
+            RecordBody::PartitionHealed { id: 4 },
         ];
         let place = |step: u64, body| {
             let (process, task) =

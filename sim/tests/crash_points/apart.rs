@@ -164,6 +164,7 @@ fn run_storm(seed: u64, crash_points: CrashPoints) -> Outcome {
         when: Trigger::AtNs(20_000_000),
         for_ns: 0,
         by_ns: 0,
+        between: None,
     };
     let crash = FaultPlan {
         id: 2,

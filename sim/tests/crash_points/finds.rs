@@ -72,6 +72,7 @@ fn lying() -> Plan {
         when: Trigger::Call { kind: CallKind::Sync, nth },
         for_ns: 0,
         by_ns: 0,
+        between: None,
     };
     Plan { faults: (1..=11).map(lie).collect(), ..plan() }
 }

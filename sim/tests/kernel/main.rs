@@ -11,6 +11,7 @@ mod independence;
 mod kill;
 mod lives;
 mod machine;
+mod messages;
 mod pause;
 mod ready;
 mod replay;

@@ -56,7 +56,7 @@ pub(crate) const MILLI_NS: u64 = 1_000_000;
 
 /// A fault of process `a-0`.
 pub(crate) fn fault(kind: FaultKind, when: Trigger) -> FaultPlan {
-    FaultPlan { id: 1, kind, process: Some("a-0".into()), when, for_ns: 0, by_ns: 0 }
+    FaultPlan { id: 1, kind, process: Some("a-0".into()), when, for_ns: 0, by_ns: 0, between: None }
 }
 
 /// At the n-th call of a kind.

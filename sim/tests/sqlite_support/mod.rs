@@ -53,7 +53,7 @@ pub(crate) fn plan(seed: u64) -> Plan {
 
 /// A fault on a process, or on the machine.
 pub(crate) fn fault(id: u32, kind: FaultKind, process: Option<&str>, when: Trigger) -> FaultPlan {
-    FaultPlan { id, kind, process: process.map(str::to_owned), when, for_ns: 5_000_000, by_ns: 0 }
+    FaultPlan { id, kind, process: process.map(str::to_owned), when, for_ns: 5_000_000, by_ns: 0, between: None }
 }
 
 /// Runs a plan.
