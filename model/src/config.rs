@@ -1,5 +1,6 @@
 //! How an engine is set up. Everything that a deployment may choose is here; what must not be chosen isn't.
 
+use crate::bus::BusConfig;
 use crate::lock::{BackoffPolicy, LockKind};
 use crate::mutant::Mutant;
 
@@ -37,6 +38,8 @@ pub struct Config {
     pub reader_age_ns_max: u64,
     /// Whether agents keep days: whether they may introspect and sleep. The tables for it are then made, too.
     pub keeps_days: bool,
+    /// How agents exchange signals, if they do. The tables for it are then made, too.
+    pub bus: Option<BusConfig>,
     /// The planted bug, for proving that the harness finds it.
     pub mutant: Option<Mutant>,
 }
@@ -59,6 +62,7 @@ impl Default for Config {
             reader_pause_ns: 2_000_000,
             reader_age_ns_max: 10_000_000_000,
             keeps_days: false,
+            bus: None,
             mutant: None,
         }
     }

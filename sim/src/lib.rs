@@ -10,6 +10,7 @@ compile_error!(
 );
 
 pub mod blocking;
+pub mod causality;
 pub mod errno;
 pub mod invariant;
 pub mod kernel;

@@ -12,5 +12,6 @@ mod work;
 mod work_kind;
 
 pub use error::AgentError;
+pub(crate) use wake::Tries;
 pub use wake::{Agent, prepare, wake};
 pub use work_kind::{Done, Work, WorkKind};

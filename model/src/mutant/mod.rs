@@ -4,6 +4,7 @@
 //! of each is in the file of its family.
 
 mod agent;
+mod bus;
 mod file;
 mod lock;
 mod store;
@@ -59,6 +60,26 @@ pub enum Mutant {
     WalDeletedOnRecovery,
     /// A transaction that failed stays open.
     TransactionLeftOpen,
+    /// A delivery doesn't merge the signal's clock.
+    MergeSkipped,
+    /// A send's tick isn't written down.
+    TickNotPersisted,
+    /// A delivery doesn't tick.
+    ReceiveWithoutTick,
+    /// A life begins from an old snapshot of its clock.
+    ClockFromSnapshot,
+    /// Whatever looks like a clock is read.
+    DuplicateKeysAccepted,
+    /// A pruned entry counts as unknown.
+    PruningBreaksDescent,
+    /// A signal leaves the queue before it has taken effect.
+    AcknowledgedBeforeDelivered,
+    /// A signal counts as seen before it has taken effect.
+    SeenBeforeProcessed,
+    /// The outbound and the inbound half of a send are committed apart.
+    TwoStepSend,
+    /// A broadcast leaves out one member.
+    BroadcastMissesOne,
 }
 
 /// What there is to know of a mutant.
@@ -79,7 +100,7 @@ pub struct MutantInfo {
 }
 
 /// Every mutant, one list for each family.
-const FAMILIES: &[&[MutantInfo]] = &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE];
+const FAMILIES: &[&[MutantInfo]] = &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE, bus::CATALOGUE];
 
 /// Every mutant.
 pub fn catalogue() -> impl Iterator<Item = &'static MutantInfo> {

@@ -16,6 +16,7 @@ struct Part {
 const PARTS: &[Part] = &[
     Part { bit: 1, is_needed: |_| true, tables: include_str!("swarm.sql") },
     Part { bit: 2, is_needed: |config| config.keeps_days, tables: include_str!("days.sql") },
+    Part { bit: 4, is_needed: |config| config.bus.is_some(), tables: include_str!("signals.sql") },
 ];
 
 fn missing<'a>(
