@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use seedstorm_sim::plan::{
-    FaultKind, FaultPlan, Operation, PLAN_FORMAT, PlanError, Position, StrategyPlan, Trigger, read_faults,
+    Between, FaultKind, FaultPlan, Operation, PLAN_FORMAT, PlanError, Position, StrategyPlan, Trigger, read_faults,
 };
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::trace::CallKind;
@@ -38,8 +38,12 @@ fn triggers(kind: FaultKind) -> Vec<Trigger> {
         !is_step_of_harness && kind.calls().is_none_or(|calls| calls.contains(call))
     });
     let by_call = calls.map(|kind| Trigger::Call { kind, nth: 7 });
+    let at_times = [Trigger::AtNs(0), Trigger::AtNs(u64::MAX)].into_iter().chain(by_call);
+    if kind.hits_messages() {
+        return at_times.chain([Trigger::Weather { from_ns: 0, until_ns: u64::MAX, per_mille: 1000 }]).collect();
+    }
     let in_position = POSITIONS.map(|position| Trigger::While { position, nth: u64::MAX });
-    [Trigger::AtNs(0), Trigger::AtNs(u64::MAX)].into_iter().chain(by_call).chain(in_position).collect()
+    at_times.chain(in_position).collect()
 }
 
 /// Every kind of fault with every trigger.
@@ -48,11 +52,15 @@ fn every_fault() -> Vec<FaultPlan> {
     let fault = |(id, (kind, when))| FaultPlan {
         id,
         kind,
-        process: Some("agent-3".into()),
-        when,
+        process: Some("agent-3".into()).filter(|_| !matches!(when, Trigger::Weather { .. })),
         for_ns: 1_000_000,
         by_ns: if kind == FaultKind::ClockJump { -5 } else { 0 },
-        between: None,
+        between: (kind == FaultKind::Partition || matches!(when, Trigger::Weather { .. })).then(|| Between {
+            from: vec!["agent-3".into(), "agent-0".into()],
+            to: if id % 2 == 0 { Vec::new() } else { vec!["agent-1".into()] },
+            one_way: id % 3 == 0,
+        }),
+        when,
     };
     (0..).zip(all).map(fault).collect()
 }
@@ -91,6 +99,19 @@ process = "agent-0"
 [faults.when.while]
 position = "between-temp-and-rename"
 nth = 2
+
+# Everybody's messages for two seconds, and one agent apart from the others.
+[[faults]]
+id = 4
+kind = "message-loss"
+when.weather = { from_ns = 0, until_ns = 2_000_000_000, per_mille = 100 }
+
+[[faults]]
+id = 5
+kind = "partition"
+for_ns = 1_000_000_000
+when.at-ns = 500_000_000
+between = { from = ["agent-0"], one_way = true }
 "#;
     let fault = |id, kind, process: Option<&str>, when, for_ns| {
         let process = process.map(str::to_owned);
@@ -106,6 +127,17 @@ nth = 2
             Trigger::While { position: Position::BetweenTempAndRename, nth: 2 },
             0,
         ),
+        fault(
+            4,
+            FaultKind::MessageLoss,
+            None,
+            Trigger::Weather { from_ns: 0, until_ns: 2_000_000_000, per_mille: 100 },
+            0,
+        ),
+        FaultPlan {
+            between: Some(Between { from: vec!["agent-0".into()], to: Vec::new(), one_way: true }),
+            ..fault(5, FaultKind::Partition, None, Trigger::AtNs(500_000_000), 1_000_000_000)
+        },
     ];
     assert_eq!(read_faults(text).expect("it is right"), expected);
 }
@@ -153,7 +185,12 @@ fn a_wrong_fault_is_told_with_line_key_value_and_what_is_allowed() {
     let (id, kind, process, when) = ("id = 1", "kind = \"kill\"", "process = \"a-0\"", "when.at-ns = 5");
     let cases: [(String, usize, &str, &[&str]); 16] = [
         (fault_file([id, "kind = \"kil\"", process, when]), 3, "kind = \"kil\"", &["`kil`", "`kill`", "`lying-sync`"]),
-        (fault_file([id, kind, process, "when.at-n = 5"]), 5, "when.at-n = 5", &["`at-n`", "`at-ns`, `call`, `while`"]),
+        (
+            fault_file([id, kind, process, "when.at-n = 5"]),
+            5,
+            "when.at-n = 5",
+            &["`at-n`", "`at-ns`, `call`, `while`, `weather`"],
+        ),
         (fault_file([id, kind, process, "when.at-ns = -5"]), 5, "when.at-ns = -5", &["-5"]),
         (fault_file([id, kind, process, "when.at-ns = \"soon\""]), 5, "when.at-ns = \"soon\"", &["soon", "u64"]),
         (
@@ -228,6 +265,46 @@ fn a_wrong_plan_is_told_with_its_place_and_a_newer_one_as_newer() {
     let (line, _, problem) = wrong(Plan::from_toml(&twice).expect_err("two of one id"));
     assert_eq!(line, twice.lines().count() - 3);
     assert!(problem.contains("operation 4") && problem.contains("unique"), "{problem}");
+}
+
+#[test]
+fn a_wrong_fault_of_messages_is_told_with_what_is_allowed() {
+    let (id, loss, partition) = ("id = 1", "kind = \"message-loss\"", "kind = \"partition\"");
+    let weather = "when.weather = { from_ns = 5, until_ns = 9, per_mille = 100 }";
+    let cases: [([&str; 4], &[&str]); 13] = [
+        ([id, "kind = \"kill\"", weather, ""], &["it can't be weather", "`message-loss`, `message-duplicate`"]),
+        ([id, loss, weather, "process = \"a-0\""], &["weather has no `process`; allowed: `between`"]),
+        ([id, loss, "when.weather = { from_ns = 5, until_ns = 5, per_mille = 1 }", ""], &["`until_ns` is 5", "at 5"]),
+        ([id, loss, "when.weather = { from_ns = 5, until_ns = 9, per_mille = 0 }", ""], &["is 0; allowed: 1 to 1000"]),
+        ([id, loss, "when.weather = { from_ns = 5, until_ns = 9, per_mille = 1001 }", ""], &["is 1001"]),
+        ([id, loss, "when.weather = { from_ns = 5, until_ns = 9 }", ""], &["`per_mille`"]),
+        ([id, loss, "when.at-ns = 5", ""], &["`process` is missing"]),
+        (
+            [id, loss, "when.while = { position = \"holding-lock\", nth = 1 }", "process = \"a-0\""],
+            &["allowed: `call` with kind `send`, `at-ns`, `weather`"],
+        ),
+        (
+            [id, loss, "when.call = { kind = \"receive\", nth = 1 }", "process = \"a-0\""],
+            &["can't hit a `receive` call; allowed: `send`"],
+        ),
+        ([id, partition, "when.at-ns = 5", ""], &["`between` is missing"]),
+        ([id, partition, "when.at-ns = 5", "between = { from = [] }"], &["names nobody"]),
+        (
+            [id, partition, "when.at-ns = 5", "between = { from = [\"a\", \"b\"], to = [\"b\"] }"],
+            &["`b` on both sides"],
+        ),
+        (
+            [id, "kind = \"machine-crash\"", "when.at-ns = 5", "between = { from = [\"a\"] }"],
+            &["it knows no `between`"],
+        ),
+    ];
+    for (lines, parts) in cases {
+        let words = read_faults(&fault_file(lines)).expect_err(&lines.concat()).to_string();
+        assert!(parts.iter().all(|part| words.contains(part)), "{parts:?} is not in: {words}");
+    }
+    let endless = fault_file([id, "kind = \"message-delay\"", "when.at-ns = 5", "process = \"a-0\""]);
+    let words = read_faults(&endless).expect_err("how long").to_string();
+    assert!(words.contains("`for_ns` is missing"), "{words}");
 }
 
 proptest! {

@@ -94,7 +94,8 @@ pub(super) struct Process {
     /// What SQLite's own generator is seeded with.
     pub(super) sqlite_entropy: Option<Stream>,
     /// What the network does to its messages.
-    pub(super) messages: Option<Stream>,
+    // In a box: processes that send nothing, and steps that are no `send`, needn't pass by it.
+    pub(super) messages: Option<Box<Stream>>,
 }
 
 /// Operation ids from here up are boots: draws made before a process's first operation.
@@ -131,7 +132,7 @@ impl Process {
     /// The bits of its next message: its delay and its fate come from them.
     pub(super) fn message_bits(&mut self, seed: Seed, keys: &StreamKeys) -> u64 {
         let (path, operation) = (self.path, self.operation);
-        self.messages.get_or_insert_with(|| seed.stream_keyed(keys.messages, path, operation)).bits()
+        self.messages.get_or_insert_with(|| Box::new(seed.stream_keyed(keys.messages, path, operation))).bits()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::event::{Body, Dropped, Event};
 use crate::kernel::View;
-use crate::sys::net::MessageId;
+use crate::sys::net::{MailboxKey, MessageId};
 use std::fmt;
 use tracing::Level;
 use tracing_subscriber::fmt::format::Writer;
@@ -34,6 +34,12 @@ impl fmt::Display for Words<'_, '_> {
         match &self.0.body {
             Body::Call { kind, object, arguments, result, data, .. } => {
                 write!(f, "{kind}")?;
+                if let Some(message) = message_text(*kind, *object, *arguments) {
+                    return match result {
+                        Ok(len_bytes) => write!(f, " {message} = {len_bytes}"),
+                        Err(error) => write!(f, " {message} failed: {error}"),
+                    };
+                }
                 if let Some(path) = path_text(*kind, data) {
                     write!(f, " {path}")?;
                 } else if *object != 0 {
@@ -74,6 +80,16 @@ impl fmt::Display for Words<'_, '_> {
             Body::PartitionHealed { id } => write!(f, "the partition with id {id} heals"),
         }
     }
+}
+
+/// Which message a `send` or `receive` is about, and from which mailbox to which: process numbers and ports. Nothing for one that didn't happen.
+fn message_text(kind: super::CallKind, object: u64, arguments: [u64; 2]) -> Option<String> {
+    let [from, to] = arguments.map(MailboxKey);
+    if !matches!(kind, super::CallKind::Send | super::CallKind::Receive) || object == arguments[1] {
+        return None;
+    }
+    let end = |key: MailboxKey| key.process().map_or("nobody".to_owned(), |id| format!("{}:{}", id.0, key.port()));
+    Some(format!("message {} ({} -> {})", MessageId(object), end(from), end(to)))
 }
 
 /// The path or paths of a call that names them.

@@ -11,6 +11,7 @@ mod independence;
 mod kill;
 mod lives;
 mod machine;
+mod message_faults;
 mod messages;
 mod pause;
 mod ready;

@@ -4,7 +4,8 @@ use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, StrategyPlan, Trig
 use seedstorm_sim::schedule::Decisions;
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::disk::Persistence;
-use seedstorm_sim::trace::{CallKind, Ended, Event, ProcessId, Record, RecordBody};
+use seedstorm_sim::sys::net::{MailboxKey, MessageId};
+use seedstorm_sim::trace::{CallKind, Dropped, Ended, Event, ProcessId, Record, RecordBody};
 use seedstorm_sim::{Errno, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, View, World, run};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
@@ -209,4 +210,33 @@ impl Log {
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().expect("nobody panics with it"))
     }
+}
+
+/// Messages that didn't arrive, in order: (their sender's count, why).
+pub(crate) fn dropped(ran: &Ran) -> Vec<(u64, Dropped)> {
+    let dropped = ran.records.iter().filter_map(|record| match record.body {
+        RecordBody::MessageDropped { message, why } => Some((MessageId(message).number(), why)),
+        _ => None,
+    });
+    dropped.collect()
+}
+
+/// What hit messages, in order: (kind, fault, the message's number among its sender's).
+pub(crate) fn message_faults(ran: &Ran) -> Vec<(FaultKind, u32, u64)> {
+    let hits = ran.records.iter().filter_map(|record| match record.body {
+        RecordBody::MessageFault { kind, id, message } => Some((kind, id, MessageId(message).number())),
+        _ => None,
+    });
+    hits.collect()
+}
+
+/// Messages received, in order: (which, into which mailbox).
+pub(crate) fn receives(ran: &Ran) -> Vec<(MessageId, MailboxKey)> {
+    let received = ran.records.iter().filter_map(|record| match record.body {
+        RecordBody::Call { kind: CallKind::Receive, object, arguments: [from, into], .. } if from != 0 => {
+            Some((MessageId(object), MailboxKey(into)))
+        }
+        _ => None,
+    });
+    received.collect()
 }
