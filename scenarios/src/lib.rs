@@ -3,9 +3,11 @@
 
 pub mod concurrency_storm;
 pub mod faults;
+pub mod flood;
 pub mod guillotine;
 pub mod oracle;
 pub mod setting;
+pub mod signal_flood;
 pub mod swarm;
 pub mod workload;
 
@@ -13,5 +15,5 @@ use seedstorm_sim::Scenario;
 
 /// Every scenario, in the order in which `--scenarios all` runs them.
 pub fn all() -> &'static [&'static (dyn Scenario + Sync)] {
-    &[&concurrency_storm::ConcurrencyStorm, &guillotine::Guillotine]
+    &[&concurrency_storm::ConcurrencyStorm, &guillotine::Guillotine, &signal_flood::SignalFlood]
 }

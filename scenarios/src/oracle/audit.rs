@@ -6,7 +6,7 @@ use seedstorm_sim::sqlite::inspect;
 use seedstorm_sim::sys::disk::Disk;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The version of the schema from which on agents keep days.
+/// The bit of the schema's version that stands for the tables of agents that keep days.
 const WITH_DAYS: i64 = 2;
 
 /// The content of the database, as far as oracles compare it.
@@ -89,7 +89,7 @@ impl Audit {
             audit.items.insert((row.get(0)?, row.get::<_, i64>(1)? as u64), generation);
             Ok(())
         })?;
-        if version >= WITH_DAYS {
+        if version & WITH_DAYS != 0 {
             audit.read_days(&connection)?;
         }
         Ok(audit)

@@ -40,7 +40,7 @@ pub enum Acknowledged {
 #[derive(Clone, Debug)]
 pub enum SignalEvent {
     /// A life began.
-    Began(Life),
+    Began(IncarnationBeginning),
     /// A signal was sent.
     Sent(SignalSending),
     /// A signal was delivered, and acknowledged.
@@ -72,6 +72,8 @@ pub struct Contradiction {
     pub kind: Disagreement,
     /// What and where.
     pub message: String,
+    /// The signal that was not sent, if it is about one.
+    pub signal: Option<SignalId>,
 }
 
 /// By life, the last event that is in the past. Sorted.
@@ -165,7 +167,7 @@ impl SignalOrder {
         }
     }
 
-    /// The events that have been settled since it was asked last, in an order that agrees with theirs.
+    /// The events that have been settled since it was asked last, in an order that agrees with theirs. One that contradicts the truth is the last.
     pub fn take_settled(&mut self) -> Vec<SignalEvent> {
         std::mem::take(&mut self.settled)
     }
@@ -193,9 +195,14 @@ impl SignalOrder {
         over.chain(found.and_then(|found| found.life).map(|(life, _)| life))
     }
 
-    /// Whether an agent has ever begun a life, or is at it.
-    pub fn may_be_registered(&self, agent: u32) -> bool {
-        self.agents.contains_key(&agent)
+    /// Agents whose first life may have begun: they intended it, and nothing has settled it yet.
+    pub fn beginners(&self) -> impl Iterator<Item = u32> {
+        self.agents.iter().filter(|(_, agent)| agent.life.is_none() && !agent.open.is_empty()).map(|(agent, _)| *agent)
+    }
+
+    /// How many agents there are.
+    pub fn agents(&self) -> usize {
+        self.agents.len()
     }
 
     /// What is kept, in entries: for tests that it doesn't grow with events.
@@ -230,15 +237,17 @@ impl SignalOrder {
                     agent.over.push((life.incarnation, last));
                 }
                 agent.life = Some((begin.life, 0));
-                self.tick(begin.life, &begin.clock, || format!("the beginning of life {}", begin.life))?;
-                self.settled.push(SignalEvent::Began(begin.life));
+                let told = self.tick(begin.life, &begin.clock, || format!("the beginning of life {}", begin.life));
+                self.settled.push(SignalEvent::Began(begin));
+                told?;
             }
             Intent::Send(send) => {
                 let sender = send.signal.sender;
-                self.tick(sender, &send.clock, || format!("the sending of {}", send.signal))?;
+                let told = self.tick(sender, &send.clock, || format!("the sending of {}", send.signal));
                 let past = self.agents.get(&sender.agent).map(|agent| agent.past.clone()).unwrap_or_default();
                 self.under_way.insert(send.signal, Rc::new(past));
                 self.settled.push(SignalEvent::Sent(send));
+                told?;
             }
             Intent::Deliver(deliver) => {
                 for delivery in deliver.deliveries {
@@ -261,14 +270,14 @@ impl SignalOrder {
         }
         let Some(sent) = self.under_way.get(&signal).cloned() else {
             let message = format!("{by} delivered {signal}, which was not sent, or which everybody has had");
-            return Err(contradiction(Disagreement::Unsent, message));
+            return Err(Contradiction { signal: Some(signal), ..contradiction(Disagreement::Unsent, message) });
         };
         if let Some(agent) = self.agents.get_mut(&by.agent) {
             merge(&mut agent.past, &sent);
         }
-        self.tick(by, &delivery.clock, || format!("the delivery of {signal} to {by}"))?;
+        let told = self.tick(by, &delivery.clock, || format!("the delivery of {signal} to {by}"));
         self.settled.push(SignalEvent::Delivered { by, delivery });
-        Ok(())
+        told
     }
 
     /// An event of a life: its clock must be the truth.
@@ -355,7 +364,7 @@ impl SignalOrder {
 }
 
 fn contradiction(kind: Disagreement, message: String) -> Contradiction {
-    Contradiction { kind, message }
+    Contradiction { kind, message, signal: None }
 }
 
 fn last_of(past: &Past, life: Life) -> u64 {
