@@ -114,3 +114,84 @@ impl Clock {
         ClockReading { counters: self.counters.clone(), pruned_below: self.pruned_below.clone() }
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use seedstorm_sim::{Draw, Seed, Stream};
+
+    /// A clock of a few lives of three agents, with entries and pruned lives as drawn.
+    pub(in crate::bus) fn drawn(stream: &mut Stream) -> Clock {
+        let mut clock = Clock::default();
+        for agent in 1..=3 {
+            if stream.chance(1, 4) {
+                clock.prune(agent, stream.between(1, 3) as u32);
+            }
+            for incarnation in 1..=3 {
+                if stream.chance(1, 2) {
+                    clock.raise(Life { agent, incarnation }, stream.between(1, 1 << stream.clone().below(40)));
+                }
+            }
+        }
+        clock
+    }
+
+    fn merged(one: &Clock, other: &Clock) -> (Clock, Clock) {
+        let (mut both, mut risen) = (one.clone(), Clock::default());
+        both.merge(other, &mut risen);
+        (both, risen)
+    }
+
+    #[test]
+    fn clocks_are_a_partial_order_and_merging_is_their_least_upper_bound() {
+        let mut stream = Seed(1).stream("clocks");
+        for _ in 0..3000 {
+            let [one, two, three] = [(); 3].map(|()| drawn(&mut stream));
+            assert!(one.is_within(&one) && !one.is_before(&one));
+            assert!(!(one.is_before(&two) && two.is_before(&one)));
+            if one.is_before(&two) && two.is_before(&three) {
+                assert!(one.is_before(&three));
+            }
+            if one.is_within(&two) && two.is_within(&one) {
+                assert_eq!(one, two, "what knows the same is the same");
+            }
+            let (both, risen) = merged(&one, &two);
+            assert!(one.is_within(&both) && two.is_within(&both));
+            assert_eq!(both, merged(&two, &one).0);
+            assert_eq!(merged(&both, &three).0, merged(&one, &merged(&two, &three).0).0);
+            assert_eq!(merged(&one, &one).0, one);
+            assert_eq!(merged(&one, &risen).0, both, "what has risen is all that has changed");
+            let (above, _) = merged(&both, &three);
+            assert!(both.is_within(&above));
+            if one.is_within(&three) && two.is_within(&three) {
+                assert!(both.is_within(&three));
+            }
+        }
+    }
+
+    #[test]
+    fn a_tick_is_after_what_was_and_pruning_keeps_descent() {
+        let mut stream = Seed(2).stream("clocks");
+        for _ in 0..1000 {
+            let before = drawn(&mut stream);
+            let own = Life { agent: 4, incarnation: 1 };
+            let mut after = before.clone();
+            assert_eq!(after.tick(own), 1);
+            assert!(before.is_before(&after));
+            let mut pruned = after.clone();
+            for agent in 1..=3 {
+                pruned.prune(agent, 4);
+            }
+            assert_eq!(pruned.counters, [(own, 1)]);
+            assert!(before.is_before(&pruned), "{before:?} and {pruned:?}");
+            assert!(!pruned.is_within(&before));
+            let mut forgot = after.clone();
+            (1..=3).for_each(|agent| forgot.forget(agent, 4));
+            if !before.counters.is_empty() {
+                assert!(!before.is_before(&forgot), "without a trace it looks concurrent");
+            }
+            pruned.raise(Life { agent: 1, incarnation: 2 }, 9);
+            assert_eq!(pruned.counters.len(), 1, "what is pruned gets no entry again");
+        }
+    }
+}

@@ -176,3 +176,88 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::clock::tests::drawn;
+    use super::*;
+    use seedstorm_sim::{Draw, Seed};
+
+    /// Bytes with the digest that belongs to them.
+    fn sealed(body: &[u8]) -> Vec<u8> {
+        let mut bytes = body.to_vec();
+        bytes.extend_from_slice(&XxHash3_64::oneshot(body).to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_there_is_one_way_to_write_it() {
+        let mut stream = Seed(3).stream("clocks");
+        for _ in 0..2000 {
+            let clock = drawn(&mut stream);
+            let bytes = encode(&clock);
+            assert_eq!(decode(&bytes), Ok(clock.clone()));
+            assert_eq!(encode(&decode(&bytes).expect("just read")), bytes);
+            assert_eq!(decode_whatever(&bytes), clock);
+        }
+    }
+
+    #[test]
+    fn no_byte_can_change_unseen() {
+        let mut stream = Seed(4).stream("clocks");
+        for _ in 0..300 {
+            let bytes = encode(&drawn(&mut stream));
+            for at in 0..bytes.len() {
+                let mut other = bytes.clone();
+                other[at] ^= 1 << stream.below(8);
+                assert!(decode(&other).is_err(), "byte {at} of {bytes:?}");
+            }
+            for len in 0..bytes.len() {
+                assert!(decode(&bytes[..len]).is_err(), "{len} of {bytes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_wrong_clock_is_refused_for_what_is_wrong_with_it() {
+        let check = |body: &[u8], expected| assert_eq!(decode(&sealed(body)), expected, "{body:?}");
+        let (one, two) = (Life { agent: 1, incarnation: 1 }, Life { agent: 2, incarnation: 1 });
+        let right = Clock { counters: vec![(one, 5), (two, 6)], pruned_below: Vec::new() };
+        check(&[1, 0, 2, 1, 1, 5, 2, 1, 6], Ok(right));
+        check(&[1, 0, 2, 1, 1, 5, 1, 1, 6], Err(ClockRefused::DuplicateKey));
+        check(&[1, 0, 2, 2, 1, 6, 1, 1, 5], Err(ClockRefused::UnsortedKeys));
+        check(&[1, 2, 3, 1, 3, 2, 0], Err(ClockRefused::DuplicateKey));
+        check(&[1, 2, 3, 1, 2, 2, 0], Err(ClockRefused::UnsortedKeys));
+        check(&[1, 0, 3, 1, 1, 5, 2, 1, 6], Err(ClockRefused::BadCount));
+        check(&[1, 0, 1, 1, 1, 5, 2, 1, 6], Err(ClockRefused::TooLong));
+        check(&[1, 0, 1, 1, 1, 0], Err(ClockRefused::EmptyEntry));
+        check(&[1, 1, 1, 0, 0], Err(ClockRefused::EmptyEntry));
+        check(&[1, 1, 1, 2, 1, 1, 1, 5], Err(ClockRefused::EmptyEntry));
+        check(&[2, 0, 0], Err(ClockRefused::UnknownVersion(2)));
+        check(&[0, 0, 0], Err(ClockRefused::UnknownVersion(0)));
+        check(&[1, 0x80, 0, 0], Err(ClockRefused::BadNumber));
+        check(&[1, 0, 1, 1, 1, 0x85, 0], Err(ClockRefused::BadNumber));
+        check(&[1, 0, 1, 0x80, 0x80, 0x80, 0x80, 0x10, 1, 1], Err(ClockRefused::BadNumber));
+        check(&[1], Err(ClockRefused::TooShort));
+        check(&[1, 0, 1, 1, 1, 0x85], Err(ClockRefused::TooShort));
+        assert_eq!(decode(&[]), Err(ClockRefused::TooShort));
+        assert_eq!(decode(&[1, 0, 0]), Err(ClockRefused::TooShort));
+        let mut unsealed = sealed(&[1, 0, 0]);
+        unsealed[3] ^= 1;
+        assert_eq!(decode(&unsealed), Err(ClockRefused::BadDigest));
+    }
+
+    #[test]
+    fn numbers_of_every_size_are_read_as_they_were_written() {
+        for shift in 0..64 {
+            for number in [1u64 << shift, (1 << shift) - 1, u64::MAX >> shift] {
+                let mut bytes = Vec::new();
+                put(&mut bytes, number);
+                assert_eq!(Reader(&bytes).number(), Ok(number));
+            }
+        }
+        let ten = |last: u8| [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, last];
+        assert_eq!(Reader(&ten(1)).number(), Ok(1 << 63));
+        assert_eq!(Reader(&ten(2)).number(), Err(ClockRefused::BadNumber));
+    }
+}

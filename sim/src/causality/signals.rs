@@ -84,6 +84,8 @@ struct Agent {
     /// Its life, and that life's last event.
     life: Option<(Life, u64)>,
     past: Past,
+    /// That life's last signal.
+    last_sent: u64,
     /// By incarnation: the last event of each life that is over. Sorted.
     over: Vec<(u32, u64)>,
     /// Intents whose outcome isn't known, the oldest first.
@@ -160,10 +162,23 @@ impl SignalOrder {
         let open = self.agents.get(&agent).map_or(&[][..], |agent| &agent.open);
         match open.iter().rposition(|intent| intent.is_answered_by(acknowledged)) {
             Some(index) => self.settle(agent, index),
+            // What others have had of it has settled it before its own agent came to saying so.
+            None if self.is_settled(acknowledged) => Ok(()),
             None => Err(contradiction(
                 Disagreement::Unannounced,
                 format!("{acknowledged:?} was claimed, and nothing of the kind was under way"),
             )),
+        }
+    }
+
+    fn is_settled(&self, acknowledged: Acknowledged) -> bool {
+        let settled = |life: Life| self.agents.get(&life.agent).is_some_and(|agent| agent.life.is_some_and(|(of, _)| of == life));
+        match acknowledged {
+            Acknowledged::Begun(life) => settled(life),
+            Acknowledged::Sent(SignalId { sender, sequence }) => {
+                settled(sender) && self.agents.get(&sender.agent).is_some_and(|agent| agent.last_sent >= sequence)
+            }
+            Acknowledged::Delivered(_) => false,
         }
     }
 
@@ -236,7 +251,7 @@ impl SignalOrder {
                     }
                     agent.over.push((life.incarnation, last));
                 }
-                agent.life = Some((begin.life, 0));
+                (agent.life, agent.last_sent) = (Some((begin.life, 0)), 0);
                 let told = self.tick(begin.life, &begin.clock, || format!("the beginning of life {}", begin.life));
                 self.settled.push(SignalEvent::Began(begin));
                 told?;
@@ -244,7 +259,9 @@ impl SignalOrder {
             Intent::Send(send) => {
                 let sender = send.signal.sender;
                 let told = self.tick(sender, &send.clock, || format!("the sending of {}", send.signal));
-                let past = self.agents.get(&sender.agent).map(|agent| agent.past.clone()).unwrap_or_default();
+                let agent = self.agents.entry(sender.agent).or_default();
+                agent.last_sent = send.signal.sequence;
+                let past = agent.past.clone();
                 self.under_way.insert(send.signal, Rc::new(past));
                 self.settled.push(SignalEvent::Sent(send));
                 told?;
