@@ -135,7 +135,7 @@ struct Retry {
 
 impl Retry {
     const FIRST_NS: u64 = MS;
-    const LONGEST_NS: u64 = 64 * MS;
+    const LONGEST_NS: u64 = 256 * MS;
 
     fn new() -> Retry {
         Retry { at_ns: 0, pause_ns: Retry::FIRST_NS }

@@ -5,7 +5,7 @@ use crate::faults::Menu;
 use crate::setting::{self, Range, Setting, settle};
 use crate::{flood, oracle};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
-use seedstorm_sim::plan::{FaultKind, Operation, Options, OptionsError, PLAN_FORMAT, Plan, StrategyPlan};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Position, StrategyPlan, Trigger};
 use seedstorm_sim::seed::Path;
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::{Draw, Scenario, Seed, World};
@@ -19,7 +19,7 @@ const MS: u64 = 1_000_000;
 const SECOND_NS: u64 = 1000 * MS;
 const WORKERS: u64 = 16;
 const WORKERS_MAX: u64 = 1024;
-/// Short: each broadcast is fifteen deliveries.
+/// How long the flood lasts. Short: each broadcast is fifteen deliveries.
 const DURATION_NS: u64 = 100 * MS;
 const DURATION_MAX_NS: u64 = 24 * 3600 * SECOND_NS;
 
@@ -27,7 +27,7 @@ const DURATION_MAX_NS: u64 = 24 * 3600 * SECOND_NS;
 const SETTINGS: &[Setting] = &[
     Setting {
         key: "rate",
-        about: "broadcasts of each agent in a second of the chaos",
+        about: "signals of each agent in a second of the flood",
         range: Range::Number(1, 100_000, &[50]),
     },
     Setting {
@@ -48,7 +48,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         key: "queue_max",
         about: "signals that wait in one agent's durable queue at most",
-        range: Range::Number(1, 1_000_000, &[4, 16, 64, 256]),
+        range: Range::Number(1, 1_000_000, &[8, 16, 64, 256]),
     },
     Setting {
         key: "copies_max",
@@ -143,15 +143,29 @@ struct Shape {
     answer_percent: u64,
     value_bytes: u64,
     workers: u64,
+    begins_ns: u64,
+    lasts_ns: u64,
     chaos_ns: u64,
 }
+
+/// How long a crowd takes to come up, for each agent of it, in nanoseconds: by latency profile.
+fn waking_ns(latency: &str) -> u64 {
+    match latency {
+        "hdd" => 300 * MS,
+        "ssd" => 80 * MS,
+        _ => 15 * MS,
+    }
+}
+
+/// The flood begins when the crowd is up, and faults go on until most of it has been delivered: so many times as long as the crowd took.
+const DELIVERY_FACTOR: u64 = 4;
 
 impl Shape {
     /// What one agent sends: its share of the flood, evenly with jitter, and one signal in the calm.
     fn of_agent(&self, seed: Seed, index: u64) -> Vec<Operation> {
         let mut stream = seed.stream_of("operations", Path::of_process("agent", index as u32), 0);
-        let interval_ns = SECOND_NS / self.rate;
-        let count = (self.chaos_ns / interval_ns.max(1)).clamp(1, IDS_PER_AGENT / 2);
+        let interval_ns = (SECOND_NS / self.rate).max(1);
+        let count = (self.lasts_ns / interval_ns).clamp(1, IDS_PER_AGENT / 2);
         let mut operations = Vec::new();
         let mut add = |number: u64, not_before_ns: u64, is_direct: bool| {
             let mut arguments = BTreeMap::new();
@@ -177,11 +191,36 @@ impl Shape {
         };
         let (mut jitter_ns, mut is_direct) = (0, false);
         for number in 0..count {
-            (jitter_ns, is_direct) = add(number, number * interval_ns + jitter_ns, is_direct && self.workers > 1);
+            (jitter_ns, is_direct) = add(number, self.begins_ns + number * interval_ns + jitter_ns, is_direct && self.workers > 1);
         }
         add(IDS_PER_AGENT / 2, self.chaos_ns, index % 2 == 1 && self.workers > 1);
         operations
     }
+}
+
+/// In how many seeds of a hundred several agents are killed inside a transaction.
+const KILLS_IN_TRANSACTIONS: u64 = 50;
+
+/// Draws kills inside transactions, early or late: what was handed over is not acknowledged then, and what was sent is known to nobody.
+fn kills_in_transactions(seed: Seed, processes: &[String]) -> Vec<FaultPlan> {
+    let mut stream = seed.stream("faults/kills-in-transactions");
+    if !stream.chance(KILLS_IN_TRANSACTIONS, 100) {
+        return Vec::new();
+    }
+    let count = stream.between(1, 4);
+    let mut kill = |number: u32| {
+        let magnitude = stream.between(5, 11);
+        FaultPlan {
+            id: FaultKind::Kill as u32 * 1000 + 700 + number,
+            kind: FaultKind::Kill,
+            process: stream.pick(processes).cloned(),
+            when: Trigger::While { position: Position::InTransaction, nth: 1 + stream.below(1 << magnitude) },
+            for_ns: 0,
+            by_ns: 0,
+            between: None,
+        }
+    };
+    (0..count as u32).map(&mut kill).collect()
 }
 
 fn in_range(option: &str, given: Option<u64>, default: u64, least: u64, greatest: u64) -> Result<u64, OptionsError> {
@@ -204,7 +243,7 @@ impl Scenario for SignalFlood {
 
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
         let workers = in_range("--workers", options.workers.map(u64::from), WORKERS, 1, WORKERS_MAX)?;
-        let chaos_ns = in_range("--duration", options.duration_ns, DURATION_NS, 1, DURATION_MAX_NS)?;
+        let lasts_ns = in_range("--duration", options.duration_ns, DURATION_NS, 1, DURATION_MAX_NS)?;
         let mut settings = settle(SETTINGS, seed, options)?;
         let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
         let word = |key: &str| settings.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -216,12 +255,17 @@ impl Scenario for SignalFlood {
             });
         }
         let drawn = if seed.stream("strategy").chance(1, 2) { StrategyPlan::Timed } else { StrategyPlan::Random };
+        let latency = word("latency");
+        let begins_ns = waking_ns(&latency) * workers;
+        let chaos_ns = begins_ns + lasts_ns + begins_ns * DELIVERY_FACTOR;
         let shape = Shape {
             rate: number("rate"),
             direct_percent: number("direct_percent"),
             answer_percent: number("answer_percent"),
             value_bytes: number("value_bytes"),
             workers,
+            begins_ns,
+            lasts_ns,
             chaos_ns,
         };
         let operations: Vec<Operation> = (0..workers).flat_map(|index| shape.of_agent(seed, index)).collect();
@@ -231,7 +275,10 @@ impl Scenario for SignalFlood {
             "ext4" => Persistence::Ext4,
             _ => Persistence::Posix,
         };
-        let latency = word("latency");
+        let mut faults = FAULTS.draw(seed, options, &names, chaos_ns, &[begins_ns, begins_ns + lasts_ns / 2, begins_ns * 2]);
+        if options.faults == Faults::Default {
+            faults.extend(kills_in_transactions(seed, &names));
+        }
         settings.insert("workers".into(), Value::Integer(workers as i64));
         Ok(Plan {
             format: PLAN_FORMAT,
@@ -246,7 +293,7 @@ impl Scenario for SignalFlood {
             disk_capacity_bytes: None,
             clock_skew_ns: BTreeMap::new(),
             settings,
-            faults: FAULTS.draw(seed, options, &names, chaos_ns, &[0]),
+            faults,
             operations,
         })
     }
