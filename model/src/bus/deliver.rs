@@ -10,7 +10,7 @@ use super::row::{Row, State, Stop};
 use super::signal::{Signal, read_clock};
 use crate::agent::AgentError;
 use crate::mutant::{Mutant, is};
-use crate::store::Bounds;
+use crate::store::{Bounds, commit_halfway};
 use rusqlite::{Connection, OptionalExtension, params};
 use seedstorm_sim::sys::claim::signal::{Delivery, Life, SignalId, SignalsDelivered, SignalsDelivering};
 use seedstorm_sim::{Os, Sys};
@@ -69,9 +69,7 @@ impl Member {
             mutant,
         };
         let body = move |os: &Os, connection: &Connection| attempt.deliver(os, connection);
-        let is_torn = is(mutant, Mutant::AcknowledgedBeforeDelivered) || is(mutant, Mutant::SeenBeforeProcessed);
-        let bounds = if is_torn { Bounds::EachStatement } else { Bounds::Transaction };
-        let Ok(tried) = self.agent.store().change_within(sys, "deliver", bounds, body).await? else { return Ok(None) };
+        let Ok(tried) = self.agent.store().change_within(sys, "deliver", Bounds::Transaction, body).await? else { return Ok(None) };
         let done = match tried {
             Tried::Done(done) => *done,
             Tried::Stopped(stop) => return Err(self.stopped(stop)),
@@ -136,9 +134,11 @@ impl Attempt {
         }
         if is(self.mutant, Mutant::AcknowledgedBeforeDelivered) {
             take_off(connection, member, &deliver)?;
+            commit_halfway(connection)?;
         }
         if is(self.mutant, Mutant::SeenBeforeProcessed) {
             seen.write(connection, member)?;
+            commit_halfway(connection)?;
         }
         let mut owes_answers = false;
         for (_, signal) in &new {

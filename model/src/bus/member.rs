@@ -10,6 +10,8 @@ use super::signal::{CopyRefused, Signal};
 use super::{journal, pruning};
 use crate::agent::{self, Agent, AgentError, Tries};
 use crate::config::Config;
+use crate::mutant::Mutant;
+use crate::store::Bounds;
 use rusqlite::{Connection, OptionalExtension, params};
 use seedstorm_sim::sys::claim::signal::{IncarnationBeginning, IncarnationBegun, Life};
 use seedstorm_sim::sys::net::{Address, Mailbox, Message};
@@ -69,7 +71,7 @@ impl Member {
         let (life, state, owes_answers) = loop {
             let (name, mutant) = (agent.name().to_owned(), config.mutant);
             let begin = move |os: &Os, connection: &Connection| begin(os, connection, &name, mutant);
-            match agent.store().change_within(sys, "begin a life", crate::store::Bounds::Transaction, begin).await? {
+            match agent.store().change_within(sys, "begin a life", Bounds::Transaction, begin).await? {
                 Ok(Begun::Life(life, state, owes)) => break (life, state, owes),
                 Ok(Begun::Refused(why)) => {
                     return Err(AgentError::ClockRefused { name: agent.name().to_owned(), why });
@@ -138,8 +140,7 @@ impl Member {
         let finish = move |_: &Os, connection: &Connection| {
             connection.execute("UPDATE members SET is_finished = 1 WHERE member = ?1", [member])
         };
-        let bounds = crate::store::Bounds::Transaction;
-        Ok(self.agent.store().change_within(sys, "finish", bounds, finish).await?.is_ok())
+        Ok(self.agent.store().change_within(sys, "finish", Bounds::Transaction, finish).await?.is_ok())
     }
 
     /// How far the members are, at one moment; `None` if the store can't be reached now.
@@ -155,9 +156,7 @@ impl Member {
                 Ok(Survey { finished: number(0)?, queued: number(1)?, owed: number(2)? })
             })
         };
-        // One statement: it needs no transaction around it.
-        let bounds = crate::store::Bounds::EachStatement;
-        Ok(self.agent.store().change_within(sys, "survey", bounds, survey).await?.ok())
+        Ok(self.agent.store().change_within(sys, "survey", Bounds::OneStatement, survey).await?.ok())
     }
 
     /// Leaves: what is queued for it waits until it is there again.
@@ -183,7 +182,7 @@ fn begin(
     os: &Os,
     connection: &Connection,
     name: &str,
-    mutant: Option<crate::mutant::Mutant>,
+    mutant: Option<Mutant>,
 ) -> rusqlite::Result<Begun> {
     let incarnation: u32 =
         connection.query_row("SELECT incarnation FROM agents WHERE name = ?1", [name], |row| row.get(0))?;

@@ -9,7 +9,7 @@ use super::signal::Signal;
 use super::{journal, rate};
 use crate::agent::AgentError;
 use crate::mutant::{Mutant, is};
-use crate::store::Bounds;
+use crate::store::{Bounds, commit_halfway};
 use rusqlite::{Connection, OptionalExtension, params};
 use seedstorm_sim::sys::claim::signal::{Life, Recipients, SignalId, SignalSending, SignalSent};
 use seedstorm_sim::sys::net::Address;
@@ -146,13 +146,12 @@ impl Member {
             tried: Cell::new(None),
         };
         let attempt = Rc::new(attempt);
-        let (trying, mutant) = (attempt.clone(), self.config.mutant);
+        let trying = attempt.clone();
         let body = move |os: &Os, connection: &Connection| match draft(connection, trying.life.agent)? {
             Ok(draft) => trying.send(os, connection, &draft),
             Err(tried) => Ok(tried),
         };
-        let bounds = if is(mutant, Mutant::TwoStepSend) { Bounds::EachStatement } else { Bounds::Transaction };
-        let Ok(tried) = self.agent.store().change_within(sys, "send", bounds, body).await? else {
+        let Ok(tried) = self.agent.store().change_within(sys, "send", Bounds::Transaction, body).await? else {
             return Ok(SendOutcome::NotNow);
         };
         match tried {
@@ -264,6 +263,9 @@ impl Attempt {
                 "DELETE FROM answers_owed WHERE member = ?1 AND sender = ?2 AND incarnation = ?3 AND sequence = ?4",
             )?;
             answered.execute(params![member, sender.agent, sender.incarnation, sequence as i64])?;
+        }
+        if is(self.mutant, Mutant::TwoStepSend) {
+            commit_halfway(connection)?;
         }
         self.enqueue(connection, &signal, number, counter, draft.to)?;
         let peers = if peers_count == self.peers.len() as i64 { None } else { Some(peers(connection, member)?) };

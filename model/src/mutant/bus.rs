@@ -25,7 +25,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         "tick-not-persisted",
         "a send's tick is in memory only: the next life begins without it",
         "M4",
-        "clocks-agree",
+        "signals-survive",
     ),
     flood(
         Mutant::ReceiveWithoutTick,
@@ -58,14 +58,14 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
     flood(
         Mutant::AcknowledgedBeforeDelivered,
         "acknowledged-before-delivered",
-        "signals leave the queue before they have taken effect, each statement by itself",
+        "signals leave the queue before they have taken effect, in a transaction of its own",
         "M1",
         "exactly-once-in-causal-order",
     ),
     flood(
         Mutant::SeenBeforeProcessed,
         "seen-before-processed",
-        "signals count as seen before they have taken effect, each statement by itself: a second delivery drops them",
+        "signals count as seen before they have taken effect, in a transaction of its own: a second delivery drops them",
         "M6",
         "exactly-once-in-causal-order",
     ),

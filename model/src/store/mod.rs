@@ -21,4 +21,4 @@ pub use days::Found;
 pub use error::StoreError;
 pub use tasks::HeldTask;
 pub use transaction::Outcome;
-pub(crate) use transaction::Bounds;
+pub(crate) use transaction::{Bounds, commit_halfway};

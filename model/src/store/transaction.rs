@@ -188,7 +188,7 @@ impl Store {
         self.change_within(sys, step, Bounds::Transaction, body).await
     }
 
-    /// As [`Store::change`]; the bounds are a planted bug's to leave out.
+    /// As [`Store::change`], in these bounds.
     pub(crate) async fn change_within<T: 'static>(
         &mut self,
         sys: &Sys,
@@ -220,6 +220,12 @@ impl Store {
 pub(crate) enum Bounds {
     /// One transaction.
     Transaction,
-    /// Nothing: each is committed by itself.
-    EachStatement,
+    /// Nothing: there is one statement, and it reads.
+    OneStatement,
+}
+
+/// Commits what has been done so far of a transaction, and begins another. No sound change is made in two halves: it is for planted bugs.
+pub(crate) fn commit_halfway(connection: &Connection) -> rusqlite::Result<()> {
+    run_cached(connection, "COMMIT")?;
+    run_cached(connection, "BEGIN IMMEDIATE")
 }

@@ -1,6 +1,7 @@
-//! `signals-survive`: what was acknowledged is in the database, after each crash, at the end, and at each moment that is explored as a crash point. A send is there while
-//! somebody waits for it, a delivery has had its effect, and clocks know of both.
+//! `signals-survive`: what was acknowledged was durable by then, and clocks in the database know of it, after each crash, at the end, and at each moment that is explored as a
+//! crash point. Looking there it also sees what will violate `exactly-once-in-causal-order`: a signal that somebody waits for and that is in no queue, an effect that is missing.
 
+use super::ONCE;
 use super::ledger::Ledger;
 use super::stored::Stored;
 use seedstorm_sim::View;
@@ -27,6 +28,10 @@ impl SignalsSurvive {
 
     fn violation(&self, message: String, object: &'static str, loss: &'static str) -> Violation {
         Violation::new(self.id(), message).object(object).role("agent").loss(loss)
+    }
+
+    fn never_comes(message: String, object: &'static str, loss: &'static str) -> Violation {
+        Violation::new(ONCE, message).object(object).role("agent").loss(loss)
     }
 
     /// Whether there is a commit behind an acknowledgement, and whether it is durable.
@@ -79,7 +84,7 @@ impl SignalsSurvive {
         });
         if let Some((recipient, signal)) = missing {
             let message = format!("{signal} waits for agent {recipient}, and isn't in its queue");
-            return Err(self.violation(message, "signal", "lost"));
+            return Err(SignalsSurvive::never_comes(message, "signal", "lost"));
         }
         for (&(recipient, sender), expected) in &ledger.queues.effects {
             let found = stored.effects.get(&(recipient, sender)).copied().unwrap_or_default();
@@ -91,7 +96,8 @@ impl SignalsSurvive {
                     found.0,
                     if found.0 == expected.0 { ", another one than they should" } else { "" }
                 );
-                return Err(self.violation(message, "effect", if found.0 > expected.0 { "doubled" } else { "lost" }));
+                let loss = if found.0 > expected.0 { "doubled" } else { "lost" };
+                return Err(SignalsSurvive::never_comes(message, "effect", loss));
             }
         }
         Ok(())
