@@ -114,10 +114,12 @@ fn at_each(process: &str, kind: CallKind, calls: u64, mutant: Mutant, invariant:
 #[test]
 fn m1_a_signal_is_acknowledged_when_it_has_been_delivered() {
     at_each("b-0", CallKind::Sync, 24, Mutant::AcknowledgedBeforeDelivered, "exactly-once-in-causal-order");
-    // At the moment of the catalogue: handed over, not acknowledged.
-    let ran = play(&killed("b-0", CallKind::Claim, 4), |world, _| a_to_b(world, None)).passed();
-    assert_eq!(ran.fired(FaultKind::Kill), 1);
-    assert!(ran.outcome.observations.coverage.contains_key("redelivered_after_kill"));
+    // Among these is the moment of the catalogue: handed over, not acknowledged.
+    let redelivered = (1..=24).filter(|nth| {
+        let ran = play(&killed("b-0", CallKind::Sync, *nth), |world, _| a_to_b(world, None)).passed();
+        ran.fired(FaultKind::Kill) == 1 && ran.outcome.observations.coverage.contains_key("redelivered_after_kill")
+    });
+    assert!(redelivered.count() > 0);
 }
 
 /// Outbound commits; inbound is busy.
@@ -162,6 +164,7 @@ fn m5_pruning_keeps_descent() {
                     send(&sys, &mut member, u64::from(life) * 8 + number).await?;
                     receive(&sys, &mut member, sys.simulated_ns() + 60 * MS).await?;
                 }
+                receive(&sys, &mut member, 3 * SECOND).await?;
                 member.leave(&sys).await
             });
             lives(world, "b", move |sys, _| async move {
