@@ -134,6 +134,9 @@ const FAULTS: Menu = Menu(&[
     (FaultKind::ShortWrite, 10, 2),
 ]);
 
+/// About how many steps a run has for each delivery.
+const STEPS_OF_DELIVERY: u64 = 50;
+
 /// Operation ids of one agent begin here, times its index plus one: taking away an agent shifts no other's.
 const IDS_PER_AGENT: u64 = 1_000_000;
 
@@ -254,7 +257,6 @@ impl Scenario for SignalFlood {
                 allowed: "a power of two from 512 to 65536".into(),
             });
         }
-        let drawn = if seed.stream("strategy").chance(1, 2) { StrategyPlan::Timed } else { StrategyPlan::Random };
         let latency = word("latency");
         let begins_ns = waking_ns(&latency) * workers;
         let chaos_ns = begins_ns + lasts_ns + begins_ns * DELIVERY_FACTOR;
@@ -279,12 +281,13 @@ impl Scenario for SignalFlood {
         if options.faults == Faults::Default {
             faults.extend(kills_in_transactions(seed, &names));
         }
+        let steps = operations.len() as u64 * workers * STEPS_OF_DELIVERY;
         settings.insert("workers".into(), Value::Integer(workers as i64));
         Ok(Plan {
             format: PLAN_FORMAT,
             scenario: self.name().into(),
             seed,
-            strategy: options.strategy.unwrap_or(drawn),
+            strategy: options.strategy.unwrap_or_else(|| StrategyPlan::drawn(seed, steps)),
             persistence,
             latency,
             chaos_ns,

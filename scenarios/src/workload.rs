@@ -116,6 +116,9 @@ pub const SETTINGS: &[Setting] = &[
     },
 ];
 
+/// About how many steps an operation takes, retries and waits included, as counted over a hundred seeds.
+const STEPS_OF_OPERATION: u64 = 64;
+
 impl Workload {
     /// Draws the plan of a seed.
     ///
@@ -136,8 +139,6 @@ impl Workload {
                 allowed,
             });
         }
-        let drawn = if seed.stream("strategy").chance(1, 2) { StrategyPlan::Timed } else { StrategyPlan::Random };
-        let strategy = options.strategy.unwrap_or(drawn);
         let busy_ns = bursts(seed, number("bursts"), chaos_ns);
         let shape = Shape {
             operations: number("operations"),
@@ -152,7 +153,9 @@ impl Workload {
         };
         let names: Vec<String> = (0..workers).map(|index| format!("agent-{index}")).collect();
         let operations =
-            (0..workers).flat_map(|index| shape.of_agent(seed, index, workers, chaos_ns, &busy_ns)).collect();
+            (0..workers).flat_map(|index| shape.of_agent(seed, index, workers, chaos_ns, &busy_ns)).collect::<Vec<_>>();
+        let strategy =
+            options.strategy.unwrap_or_else(|| StrategyPlan::drawn(seed, operations.len() as u64 * STEPS_OF_OPERATION));
         let mut faults = self.faults.draw(seed, options, &names, chaos_ns, &busy_ns);
         if options.faults == Faults::Default {
             faults.extend(lies_before_power_loss(seed, self.lies_before_power_loss, &names));

@@ -2,7 +2,7 @@
 
 use seedstorm_scenarios::concurrency_storm::ConcurrencyStorm;
 use seedstorm_scenarios::guillotine::Guillotine;
-use seedstorm_sim::plan::{FaultKind, Faults};
+use seedstorm_sim::plan::{FaultKind, Faults, Trigger};
 use seedstorm_sim::{Options, Scenario, Seed};
 use std::collections::BTreeSet;
 use toml::Value;
@@ -29,6 +29,32 @@ fn a_kind_of_fault_that_is_named_twice_is_drawn_once() {
     let once = faults(&[kill, pause]);
     assert!(once.len() >= 2, "{once:?}");
     assert_eq!(faults(&[kill, pause, kill, kill, pause]), once);
+}
+
+#[test]
+fn faults_of_messages_are_drawn_as_weather_and_aimed() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..40 {
+        let kinds: Vec<FaultKind> = FaultKind::ALL
+            .iter()
+            .copied()
+            .filter(|kind| kind.hits_messages() || *kind == FaultKind::Partition)
+            .collect();
+        assert_eq!(kinds.len(), 5);
+        let options = Options { faults: Faults::Kinds(kinds), ..Options::default() };
+        let plan = ConcurrencyStorm.plan(Seed(seed), &options).expect("the options are good");
+        assert!(plan.faults.len() >= 5);
+        for fault in &plan.faults {
+            fault.check().expect("each can happen");
+            seen.insert((fault.kind, matches!(fault.when, Trigger::Weather { .. }), fault.between.is_some()));
+        }
+    }
+    for kind in FaultKind::ALL.iter().filter(|kind| kind.hits_messages()) {
+        for way in [(*kind, true, false), (*kind, true, true), (*kind, false, false)] {
+            assert!(seen.contains(&way), "{way:?} is not among {seen:?}");
+        }
+    }
+    assert!(seen.contains(&(FaultKind::Partition, false, true)));
 }
 
 #[test]

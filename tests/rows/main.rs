@@ -3,6 +3,7 @@
 
 mod bus;
 mod file;
+mod harness;
 mod lock;
 mod lock_waits;
 mod script;

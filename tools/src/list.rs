@@ -73,7 +73,9 @@ fn items(catalogue: Catalogue, what: Listed) -> Vec<Item> {
             })
             .collect(),
         Listed::Strategies => {
-            StrategyPlan::ALL.iter().map(|(strategy, about)| Item::new(strategy.name(), about)).collect()
+            let portfolio = Item::new(StrategyPlan::PORTFOLIO, "each seed picks one of them; the default");
+            let each = StrategyPlan::ALL.iter().map(|(strategy, about)| Item::new(strategy.name(), about));
+            each.chain([portfolio]).collect()
         }
         Listed::Invariants => invariants(catalogue),
         Listed::Mutants => mutant::catalogue()

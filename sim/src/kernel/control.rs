@@ -6,6 +6,7 @@ use super::process::{Exit, Life, Process, Program, RestartPolicy, Running};
 use super::run::panic_text;
 use super::task::{Task, TaskState, Timer, WaitKey, WakeState};
 use crate::plan::StrategyPlan;
+use crate::schedule::FirstRun;
 use crate::schedule::Ready;
 use crate::sys::call::Header;
 use crate::sys::{Identity, Sys};
@@ -244,6 +245,7 @@ impl Core {
         self.sqlite.after_unwind();
         self.strategy.ended(id);
         self.emit_of(id, Body::Ended(ended));
+        self.drop_unread();
         while let Some(inode) = self.disk.next_released() {
             self.wake(WaitKey::File(inode));
         }
@@ -357,8 +359,8 @@ impl Core {
         self.bystanders.clear();
         self.timers.retain(|timer| !matches!(timer, Timer::Restart(_)));
         self.timers.insert(self.now_ns.saturating_add(down_ns), Timer::MachineUp);
-        self.emit(None, Body::MachineCrashed);
         self.lose_messages();
+        self.emit(None, Body::MachineCrashed);
     }
 
     fn machine_up(&mut self) {
@@ -378,7 +380,7 @@ impl Core {
     }
 
     fn follow(&mut self, plan: StrategyPlan) {
-        self.strategy = crate::schedule::strategy(plan, self.seed);
+        self.strategy = crate::schedule::strategy(plan, self.seed, &self.first_run);
         self.strategy_delays = self.strategy.delays();
     }
 
@@ -401,6 +403,7 @@ impl Core {
         // Who was asked to end and has not done so may stay: the SIGKILL would be a fault of the chaos.
         self.processes.iter_mut().for_each(|process| process.terminating = false);
         if !self.strategy_is_replay {
+            self.first_run = FirstRun::None;
             self.follow(StrategyPlan::Timed);
         }
         self.emit(None, Body::CalmBegan);

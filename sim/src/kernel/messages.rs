@@ -80,11 +80,19 @@ impl Core {
         let name = match why {
             Dropped::Nobody => "messages_to_nobody",
             Dropped::Full => "messages_to_full_mailbox",
+            Dropped::Unread => "messages_unread",
             Dropped::Cut(_) => "messages_cut",
             Dropped::PowerLoss => "messages_lost_with_power",
         };
         self.count(name, 1);
         self.emit_of(message.sender(), Body::MessageDropped { message: message.0, why });
+    }
+
+    /// Says of messages that their mailboxes have gone.
+    pub(crate) fn drop_unread(&mut self) {
+        for id in self.network.take_unread() {
+            self.dropped(id, Dropped::Unread);
+        }
     }
 
     fn cut(&mut self, id: MessageId, to: MailboxKey, partition: u32) {

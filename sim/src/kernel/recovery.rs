@@ -9,6 +9,7 @@ use super::view::View;
 use super::world::World;
 use crate::invariant::{Invariant, Recovered, Violation};
 use crate::plan::{Plan, Scenario, StrategyPlan};
+use crate::schedule::FirstRun;
 use crate::seed::{Draw, Seed};
 use crate::sys::disk::Disk;
 use crate::trace::{Body, Ended, Event, Interest};
@@ -77,7 +78,7 @@ pub(super) fn recover(
             // One that fails has not recovered, even if its next try might.
             process.restart = RestartPolicy::Never;
         }
-        let mut core = match core(plan_of_recovery, world, Settings::default()) {
+        let mut core = match core(plan_of_recovery, world, Settings::default(), FirstRun::None) {
             Ok(core) => core,
             // The run itself was made from the same.
             Err(error) => unreachable!("{error}"),

@@ -14,7 +14,7 @@ use crate::blocking::{Apart, apart};
 use crate::invariant::{CrashPoints, Driver, Violation};
 use crate::metrics::Observations;
 use crate::plan::{Plan, Scenario, StrategyPlan};
-use crate::schedule::{Decisions, Drift, Replay, strategy};
+use crate::schedule::{Decisions, Drift, FirstRun, Replay, StepCounts, strategy};
 use crate::seed::{Path, Seed};
 use crate::sys::disk::{Disk, DiskOptions, Owner};
 use crate::sys::net::Network;
@@ -24,7 +24,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 
 /// Is told every event of a run, just after it took effect.
@@ -91,12 +91,34 @@ const STACK_BYTES: usize = 4 << 20;
 /// Never for what a program does (that is a violation of `no-panic`); only when the harness itself is broken.
 pub fn run(scenario: &(dyn Scenario + Sync), plan: &Plan, settings: Settings) -> Result<Outcome, RunError> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let first_run = match plan.strategy.needs_counts() && settings.replay.is_none() {
+        true => FirstRun::Told(count(scenario, plan)?),
+        false => FirstRun::None,
+    };
+    run_on_a_thread(scenario, plan, settings, first_run)
+}
+
+/// The steps of a first run of a plan, at random: for strategies that must know them. Nothing is checked.
+fn count(scenario: &(dyn Scenario + Sync), plan: &Plan) -> Result<StepCounts, RunError> {
+    let counts = Arc::default();
+    let settings = Settings { without_invariants: true, ..Settings::default() };
+    run_on_a_thread(scenario, plan, settings, FirstRun::Is(Arc::clone(&counts)))?;
+    let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *counts))
+}
+
+fn run_on_a_thread(
+    scenario: &(dyn Scenario + Sync),
+    plan: &Plan,
+    settings: Settings,
+    first_run: FirstRun,
+) -> Result<Outcome, RunError> {
     // std's HashMap is seeded once a thread, and madsim seeds it on a fresh one only.
     let thread = std::thread::Builder::new().name("run".into()).stack_size(STACK_BYTES);
     std::thread::scope(|scope| {
         let (apart, doer) = apart();
         let run = thread
-            .spawn_scoped(scope, move || run_here(scenario, plan, settings, apart))
+            .spawn_scoped(scope, move || run_here(scenario, plan, settings, first_run, apart))
             .map_err(|error| RunError(error.to_string()))?;
         // Until the run's end.
         doer.serve(scope, STACK_BYTES);
@@ -108,13 +130,14 @@ fn run_here<'a>(
     scenario: &'a (dyn Scenario + Sync),
     plan: &'a Plan,
     settings: Settings,
+    first_run: FirstRun,
     apart: Apart<'a>,
 ) -> Result<Outcome, RunError> {
     in_simulation(plan.seed, || {
         let mut world = World::default();
         scenario.populate(plan, &mut world);
         let crash_points = settings.crash_points;
-        let kernel = Kernel::new(core(plan, world, settings)?);
+        let kernel = Kernel::new(core(plan, world, settings, first_run)?);
         let mut explorer = Explorer::new(crash_points, scenario, plan, apart, &kernel);
         carry_out(&kernel, &mut explorer);
         kernel.with(|core| core.finish());
@@ -155,7 +178,7 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
 }
 
-pub(super) fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core, RunError> {
+pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: FirstRun) -> Result<Core, RunError> {
     let seed = plan.seed;
     let profile = Profile::named(&plan.latency).ok_or_else(|| {
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
@@ -164,7 +187,8 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core
     let strategy_is_replay = settings.replay.is_some();
     let strategy = match settings.replay {
         Some(decisions) => Box::new(Replay::new(decisions)),
-        None => strategy(if world.has_preparation { StrategyPlan::Timed } else { plan.strategy }, seed),
+        None if world.has_preparation => strategy(StrategyPlan::Timed, seed, &FirstRun::None),
+        None => strategy(plan.strategy, seed, &first_run),
     };
     let stream_keys = StreamKeys::default();
     let processes: Vec<Process> = world
@@ -250,6 +274,7 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings) -> Result<Core
         stream_keys,
         strategy_delays: strategy.delays(),
         strategy,
+        first_run,
         strategy_is_replay,
         last_task: None,
         decisions: Decisions::default(),

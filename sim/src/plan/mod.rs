@@ -9,7 +9,7 @@ mod strategy;
 pub use fault::{Between, FaultKind, FaultPlan, Position, Trigger};
 pub use options::{Faults, Options, OptionsError};
 pub use reading::{PlanError, read_faults};
-pub use strategy::StrategyPlan;
+pub use strategy::{StrategyError, StrategyPlan};
 
 use crate::seed::Seed;
 use crate::sys::disk::Persistence;

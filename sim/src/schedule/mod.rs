@@ -1,16 +1,31 @@
 //! Who steps next: the strategies, one file each. The step loop that asks them is in `kernel`.
 
+mod by_task;
 mod departures;
+mod footprint;
+mod pct;
+mod pos;
 mod random;
 mod replay;
 mod round_robin;
+mod step_counts;
+mod surw;
+mod swarm_delay;
 mod timed;
+mod urw;
 
 pub use departures::Departures;
+pub use pct::Pct;
+pub use pos::Pos;
 pub use random::Random;
 pub use replay::{Decision, Decisions, Drift, Replay};
 pub use round_robin::RoundRobin;
+use step_counts::Counting;
+pub(crate) use step_counts::{FirstRun, StepCounts};
+pub use surw::Surw;
+pub use swarm_delay::SwarmDelay;
 pub use timed::Timed;
+pub use urw::Urw;
 
 use crate::plan::StrategyPlan;
 use crate::seed::Seed;
@@ -68,12 +83,25 @@ pub trait Strategy {
     }
 }
 
-/// The strategy that a plan names.
-pub fn strategy(plan: StrategyPlan, seed: Seed) -> Box<dyn Strategy> {
+/// The strategy that a plan names, with what a first run of the plan has told.
+pub(crate) fn strategy(plan: StrategyPlan, seed: Seed, first_run: &FirstRun) -> Box<dyn Strategy> {
+    let none = StepCounts::default();
+    let counts = match first_run {
+        FirstRun::None => &none,
+        FirstRun::Told(counts) => counts,
+        FirstRun::Is(counts) => return Box::new(Counting { random: Random::new(seed), counts: counts.clone() }),
+    };
     match plan {
         StrategyPlan::Timed => Box::new(Timed),
         StrategyPlan::Random => Box::new(Random::new(seed)),
         StrategyPlan::RoundRobin => Box::<RoundRobin>::default(),
+        StrategyPlan::Pct { depth, steps } => {
+            Box::new(Pct::new(seed, depth, if steps == 0 { counts.steps } else { steps }))
+        }
+        StrategyPlan::Pos => Box::new(Pos::new(seed)),
+        StrategyPlan::Urw => Box::new(Urw::new(seed, counts)),
+        StrategyPlan::Surw => Box::new(Surw::new(seed, counts)),
+        StrategyPlan::SwarmDelay { one_in } => Box::new(SwarmDelay::new(seed, one_in)),
     }
 }
 

@@ -241,7 +241,7 @@ pub enum Body<'a> {
         /// The message's id: the object of its `send`.
         message: u64,
     },
-    /// A message will not arrive, and no fault of messages is to blame. Its sender is the event's process.
+    /// A message, or one copy of it, will not arrive, and no fault of messages is to blame. Its sender is the event's process.
     MessageDropped {
         /// The message's id.
         message: u64,
@@ -262,6 +262,8 @@ pub enum Dropped {
     Nobody,
     /// The mailbox is full.
     Full,
+    /// It was in a mailbox that was closed, or died, before anybody took it out.
+    Unread,
     /// A partition cuts it off: the fault of this id.
     Cut(u32),
     /// The machine lost power while it was under way.

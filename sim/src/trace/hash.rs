@@ -141,6 +141,7 @@ impl TraceHasher {
             Body::MessageDropped { message, why: Dropped::Full } => (17, *message, 0, &[]),
             Body::MessageDropped { message, why: Dropped::Cut(id) } => (18, *message, u64::from(*id), &[]),
             Body::MessageDropped { message, why: Dropped::PowerLoss } => (19, *message, 0, &[]),
+            Body::MessageDropped { message, why: Dropped::Unread } => (21, *message, 0, &[]),
             Body::PartitionHealed { id } => (20, u64::from(*id), 0, &[]),
         };
         self.head([

@@ -73,6 +73,7 @@ impl fmt::Display for Words<'_, '_> {
                 match why {
                     Dropped::Nobody => write!(f, "message {message} finds nobody"),
                     Dropped::Full => write!(f, "message {message} finds a full mailbox"),
+                    Dropped::Unread => write!(f, "message {message} was never taken out of its mailbox"),
                     Dropped::Cut(id) => write!(f, "message {message} is cut off by the partition with id {id}"),
                     Dropped::PowerLoss => write!(f, "message {message} is lost with the machine's power"),
                 }

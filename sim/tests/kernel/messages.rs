@@ -100,8 +100,9 @@ fn a_port_has_one_mailbox_and_is_free_after_it() {
             assert_eq!(mailbox.try_receive().await, Ok(None), "what was in the old one is gone");
             Exit::success()
         });
-    });
-    ran.passed();
+    })
+    .passed();
+    assert_eq!(dropped(&ran), [(2, Dropped::Unread)]);
 }
 
 #[test]
@@ -169,7 +170,7 @@ fn a_mailbox_dies_with_its_process_and_its_address_does_not() {
     })
     .passed();
     assert_eq!(ran.notes(1), ["9"], "what was in the mailbox died with it");
-    assert_eq!(dropped(&ran), [(3, Dropped::Nobody)]);
+    assert_eq!(dropped(&ran), [(1, Dropped::Unread), (2, Dropped::Unread), (3, Dropped::Nobody)]);
 }
 
 #[test]

@@ -53,7 +53,7 @@ async fn write(sys: &Sys, is_locked: bool) {
 
 fn plans() -> Vec<Plan> {
     let mut plans = Vec::new();
-    for strategy in [StrategyPlan::Timed, StrategyPlan::Random, StrategyPlan::RoundRobin] {
+    for (strategy, _) in StrategyPlan::ALL.iter().copied() {
         for seed in 0..12 {
             let of = |id: u32, kind, when| FaultPlan {
                 id,

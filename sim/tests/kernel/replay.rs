@@ -52,7 +52,7 @@ fn busy(world: &mut World, extra: bool) {
 
 fn plans() -> Vec<Plan> {
     let mut plans = Vec::new();
-    for strategy in [StrategyPlan::Timed, StrategyPlan::Random, StrategyPlan::RoundRobin] {
+    for (strategy, _) in StrategyPlan::ALL.iter().copied() {
         for seed in 0..8 {
             let of = |id: u32, kind, when| FaultPlan {
                 id,

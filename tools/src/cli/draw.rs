@@ -6,7 +6,7 @@ use crate::exit::{Problem, Result};
 use crate::fault_options;
 use clap::Args;
 use seedstorm_sim::Options;
-use seedstorm_sim::plan::StrategyPlan;
+use seedstorm_sim::plan::{StrategyError, StrategyPlan};
 use std::collections::BTreeMap;
 
 /// How plans are drawn. What is not given is drawn from the seed.
@@ -47,19 +47,27 @@ fn checked_duration(text: &str) -> std::result::Result<String, String> {
     duration::parse(text).map(|_| text.to_owned())
 }
 
+/// The strategy that a person means; `None`: the portfolio.
+fn parse_strategy(text: &str) -> Result<Option<StrategyPlan>> {
+    if text == StrategyPlan::PORTFOLIO {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|error| {
+        let names = StrategyPlan::ALL.iter().map(|(strategy, _)| strategy.name()).chain([StrategyPlan::PORTFOLIO]);
+        match error {
+            StrategyError::Unknown(name) => Problem::usage(unknown("strategy", &name, &names.collect::<Vec<_>>())),
+            StrategyError::Parameter { .. } => Problem::usage(format!("--strategy {text}: {error}")),
+        }
+    })
+}
+
 impl DrawArguments {
     /// The options that they mean. Reads a fault file.
     ///
     /// # Errors
     /// An unknown strategy or fault, a fault file that can't be read, a setting without `=` or given twice.
     pub(crate) fn options(&self) -> Result<Options> {
-        let strategy = match &self.strategy {
-            None => None,
-            Some(name) => Some(StrategyPlan::parse(name).ok_or_else(|| {
-                let names: Vec<&str> = StrategyPlan::ALL.iter().map(|(strategy, _)| strategy.name()).collect();
-                Problem::usage(unknown("strategy", name, &names))
-            })?),
-        };
+        let strategy = self.strategy.as_deref().map(parse_strategy).transpose()?.flatten();
         let duration_ns = self.duration.as_deref().map(duration::parse).transpose().map_err(Problem::Usage)?;
         let mut set = BTreeMap::new();
         for text in &self.set {

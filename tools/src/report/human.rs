@@ -37,7 +37,7 @@ impl<W: Write> Human<W> {
         if let Some(note) = note {
             row("from", note)?;
         }
-        row("strategy", plan.strategy.name())?;
+        row("strategy", &plan.strategy.to_string())?;
         row("persistence", &format!("{:?}", plan.persistence).to_lowercase())?;
         row("latency", &plan.latency)?;
         row("chaos, then calm", &format!("{}, then at most {}", words(plan.chaos_ns), words(plan.calm_ns)))?;

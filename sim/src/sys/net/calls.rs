@@ -43,7 +43,9 @@ impl Call for Unbind {
     }
 
     fn effect(&mut self, core: &mut Core, caller: Caller, _injected: Option<Injected>) -> Effect<()> {
-        core.network.unbind(self.key, caller.owner).into()
+        let unbound = core.network.unbind(self.key, caller.owner);
+        core.drop_unread();
+        unbound.into()
     }
 
     fn number(&self, (): &()) -> u64 {

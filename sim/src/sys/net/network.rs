@@ -94,6 +94,8 @@ pub(crate) struct Network {
     held: BTreeMap<Route, Vec<u64>>,
     past: BTreeMap<Route, Past>,
     partitions: Vec<Partition>,
+    /// Messages that were in mailboxes that have gone.
+    unread: Vec<MessageId>,
 }
 
 impl Network {
@@ -129,15 +131,24 @@ impl Network {
         if !self.is_bound(key, owner) {
             return Err(Errno::BadDescriptor);
         }
-        self.mailboxes.remove(&key);
+        if let Some(queue) = self.mailboxes.remove(&key) {
+            self.unread.extend(queue.messages.iter().map(|sent| sent.id));
+        }
         Ok(())
     }
 
     /// A process has died: its mailboxes are gone, with what is in them.
     pub(crate) fn release_owner(&mut self, owner: Owner) {
-        if !self.mailboxes.is_empty() {
-            self.mailboxes.retain(|_, queue| queue.owner != owner);
+        let of_owner = self.mailboxes.iter().filter(|(_, queue)| queue.owner == owner);
+        for key in of_owner.map(|(key, _)| *key).collect::<Vec<_>>() {
+            // Its owner's it is.
+            let _: Result<()> = self.unbind(key, owner);
         }
+    }
+
+    /// Takes what was in mailboxes that have gone.
+    pub(crate) fn take_unread(&mut self) -> Vec<MessageId> {
+        std::mem::take(&mut self.unread)
     }
 
     pub(crate) fn next_id(&mut self, sender: ProcessId) -> MessageId {

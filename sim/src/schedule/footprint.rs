@@ -1,0 +1,97 @@
+//! What an announced call touches, as far as it is known before it takes effect: whether two calls may race.
+
+use super::Ready;
+use crate::trace::CallKind;
+
+/// How a call uses what it touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    /// Nothing that another process could see.
+    Nothing,
+    /// It looks.
+    Reads,
+    /// It changes something, or takes something that others then can't have.
+    Writes,
+}
+
+/// Where the thing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// An inode, a lock's file, a key between tasks, a mailbox: the call's object.
+    Object,
+    /// Names in directories. Which, isn't known before the call.
+    Names,
+}
+
+/// How a kind of call uses what. SQLite's shared memory is read and written without calls, between those on the same object: each
+/// of them counts as a write.
+const fn footprint(kind: CallKind) -> (Use, Place) {
+    match kind {
+        CallKind::Read | CallKind::ReadAt | CallKind::RangeQuery | CallKind::FileControl => (Use::Reads, Place::Object),
+        CallKind::Boot
+        | CallKind::Start
+        | CallKind::Yield
+        | CallKind::Sleep
+        | CallKind::Wake
+        | CallKind::Close
+        | CallKind::Spawn
+        | CallKind::Join
+        | CallKind::Claim => (Use::Nothing, Place::Object),
+        CallKind::ReadDirectory | CallKind::Stat | CallKind::Access | CallKind::ProcessQuery => {
+            (Use::Reads, Place::Names)
+        }
+        CallKind::Open
+        | CallKind::Rename
+        | CallKind::Link
+        | CallKind::Unlink
+        | CallKind::MakeDirectory
+        | CallKind::RemoveDirectory => (Use::Writes, Place::Names),
+        _ => (Use::Writes, Place::Object),
+    }
+}
+
+/// Whether the order of two calls may matter: they touch the same thing, and one of them changes it.
+pub(super) fn race(left: &Ready, right: &Ready) -> bool {
+    let ((left_use, left_place), (right_use, right_place)) = (footprint(left.kind), footprint(right.kind));
+    if left_use == Use::Nothing || right_use == Use::Nothing || left_place != right_place {
+        return false;
+    }
+    let same = left_place == Place::Names || (left.object == right.object && left.object != 0);
+    same && (left_use == Use::Writes || right_use == Use::Writes)
+}
+
+/// What a call touches that another process may touch too; `None`: nothing.
+pub(crate) fn touched(kind: CallKind, object: u64) -> Option<u64> {
+    match footprint(kind) {
+        (Use::Nothing, _) => None,
+        (_, Place::Names) => Some(0),
+        (_, Place::Object) => (object != 0).then_some(object),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{ProcessId, TaskId};
+
+    fn call(kind: CallKind, object: u64) -> Ready {
+        Ready { due_ns: 0, object, task: TaskId(0), process: ProcessId(0), ordinal: 0, kind }
+    }
+
+    #[test]
+    fn calls_race_when_one_changes_what_both_touch() {
+        let races = |left: (CallKind, u64), right: (CallKind, u64)| {
+            let (left, right) = (call(left.0, left.1), call(right.0, right.1));
+            assert_eq!(race(&left, &right), race(&right, &left), "{left:?} {right:?}");
+            race(&left, &right)
+        };
+        assert!(races((CallKind::ReadAt, 7), (CallKind::WriteAt, 7)));
+        assert!(races((CallKind::SharedLock, 7), (CallKind::SharedBarrier, 7)));
+        assert!(races((CallKind::Rename, 0), (CallKind::Stat, 0)));
+        assert!(!races((CallKind::ReadAt, 7), (CallKind::ReadAt, 7)), "two that look");
+        assert!(!races((CallKind::ReadAt, 7), (CallKind::WriteAt, 8)), "two things");
+        assert!(!races((CallKind::Stat, 0), (CallKind::Access, 0)), "two that look");
+        assert!(!races((CallKind::Yield, 0), (CallKind::Yield, 0)), "nothing is touched");
+        assert!(!races((CallKind::Claim, 0), (CallKind::WriteAt, 7)), "a claim is told to the outside");
+    }
+}

@@ -1,0 +1,64 @@
+//! `surw`: selectively uniform (Zhao, Wolff, Mathur and Roychoudhury, ASPLOS 2025). The seed draws one thing that several processes touch; the orders in which
+//! they touch it are about equally likely, and everything else goes at random.
+
+use super::footprint::touched;
+use super::step_counts::{StepCounts, TaskKey};
+use super::urw::Left;
+use super::{Ready, Strategy};
+use crate::seed::{Draw, Seed, Stream};
+
+/// A walk by the touches of one thing that are left.
+pub struct Surw {
+    stream: Stream,
+    /// The thing; `None`: nobody shares anything.
+    object: Option<u64>,
+    left: Left,
+    /// Who touches it next.
+    intended: Option<TaskKey>,
+    /// Indexes into the ready calls; kept for its memory.
+    candidates: Vec<usize>,
+}
+
+impl Surw {
+    /// The schedule of a seed, by what a first run has counted.
+    pub(crate) fn new(seed: Seed, counts: &StepCounts) -> Surw {
+        let mut stream = seed.stream("schedule");
+        let shared = counts.shared();
+        let drawn = stream.pick(&shared).copied();
+        let left = Left::new(drawn.map(|(_, counts)| counts.clone()).unwrap_or_default());
+        Surw { stream, object: drawn.map(|(object, _)| object), left, intended: None, candidates: Vec::new() }
+    }
+
+    fn touches(&self, call: &Ready) -> bool {
+        self.object.is_some() && touched(call.kind, call.object) == self.object
+    }
+}
+
+impl Strategy for Surw {
+    fn next(&mut self, ready: &[Ready], _now_ns: u64) -> usize {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.clear();
+        candidates.extend((0..ready.len()).filter(|index| {
+            let call = &ready[*index];
+            !self.touches(call) || self.intended == Some((call.process, call.ordinal))
+        }));
+        let choice = if candidates.is_empty() {
+            // All want to touch it, and nobody of them was meant, or who was meant waits: one is drawn by what is left.
+            self.left.pick(ready.iter(), &mut self.stream)
+        } else {
+            candidates[self.stream.below(candidates.len() as u64) as usize]
+        };
+        self.candidates = candidates;
+        let chosen = &ready[choice];
+        if self.touches(chosen) {
+            self.left.taken(chosen);
+            self.intended = None;
+        }
+        if self.intended.is_none() && self.object.is_some() {
+            // Drawn among those who are there, by what each has left.
+            let next = &ready[self.left.pick(ready.iter(), &mut self.stream)];
+            self.intended = Some((next.process, next.ordinal));
+        }
+        choice
+    }
+}
