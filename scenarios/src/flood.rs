@@ -153,8 +153,8 @@ impl Retry {
     }
 }
 
-/// An idle agent polls more and more seldom, up to so many times the busy interval.
-const IDLE_MAX: u64 = 16;
+/// An idle agent polls more and more seldom: at least this often, in nanoseconds, or as often as a busy one if that is more seldom.
+const IDLE_LONGEST_NS: u64 = 400 * MS;
 
 async fn carry_out(sys: &Sys, flood: &Flood, script: &Script) -> Result<(), End> {
     let mut member = Member::join(sys, &flood.config).await?;
@@ -225,7 +225,8 @@ impl Poll {
         let done = member.deliver(sys, From::Queue).await?;
         let was_idle = done.as_ref().is_some_and(|done| done.signals.is_empty());
         let is_empty = done.as_ref().is_some_and(|done| done.waiting == 0);
-        self.pause_ns = if was_idle { (self.pause_ns * 2).min(flood.poll_ns * IDLE_MAX) } else { flood.poll_ns };
+        self.pause_ns =
+            if was_idle { (self.pause_ns * 2).min(flood.poll_ns.max(IDLE_LONGEST_NS)) } else { flood.poll_ns };
         // What didn't fit into one transaction follows at once.
         let pause_ns = if was_idle || is_empty { self.pause_ns } else { 0 };
         self.at_ns = sys.simulated_ns() + pause_ns;

@@ -5,7 +5,9 @@ use crate::faults::Menu;
 use crate::setting::{self, Range, Setting, settle};
 use crate::{flood, oracle};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
-use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Position, StrategyPlan, Trigger};
+use seedstorm_sim::plan::{
+    FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Position, StrategyPlan, Trigger,
+};
 use seedstorm_sim::seed::Path;
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::{Draw, Scenario, Seed, World};
@@ -154,14 +156,14 @@ struct Shape {
 /// How long a crowd takes to come up, for each agent of it, in nanoseconds: by latency profile.
 fn waking_ns(latency: &str) -> u64 {
     match latency {
-        "hdd" => 300 * MS,
-        "ssd" => 80 * MS,
+        "hdd" => 120 * MS,
+        "ssd" => 40 * MS,
         _ => 15 * MS,
     }
 }
 
 /// The flood begins when the crowd is up, and faults go on until most of it has been delivered: so many times as long as the crowd took.
-const DELIVERY_FACTOR: u64 = 4;
+const DELIVERY_FACTOR: u64 = 3;
 
 impl Shape {
     /// What one agent sends: its share of the flood, evenly with jitter, and one signal in the calm.
@@ -194,7 +196,8 @@ impl Shape {
         };
         let (mut jitter_ns, mut is_direct) = (0, false);
         for number in 0..count {
-            (jitter_ns, is_direct) = add(number, self.begins_ns + number * interval_ns + jitter_ns, is_direct && self.workers > 1);
+            (jitter_ns, is_direct) =
+                add(number, self.begins_ns + number * interval_ns + jitter_ns, is_direct && self.workers > 1);
         }
         add(IDS_PER_AGENT / 2, self.chaos_ns, index % 2 == 1 && self.workers > 1);
         operations
@@ -277,7 +280,8 @@ impl Scenario for SignalFlood {
             "ext4" => Persistence::Ext4,
             _ => Persistence::Posix,
         };
-        let mut faults = FAULTS.draw(seed, options, &names, chaos_ns, &[begins_ns, begins_ns + lasts_ns / 2, begins_ns * 2]);
+        let mut faults =
+            FAULTS.draw(seed, options, &names, chaos_ns, &[begins_ns, begins_ns + lasts_ns / 2, begins_ns * 2]);
         if options.faults == Faults::Default {
             faults.extend(kills_in_transactions(seed, &names));
         }

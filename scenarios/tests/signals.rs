@@ -3,8 +3,8 @@
 use seedstorm_scenarios::oracle::signals::{Ledger, Watch};
 use seedstorm_sim::plan::OptionsError;
 use seedstorm_sim::sys::claim::signal::{
-    ClockReading, Delivery, IncarnationBeginning, IncarnationBegun, Life, Recipients, SignalId, SignalSending, SignalSent,
-    SignalsDelivered, SignalsDelivering,
+    ClockReading, Delivery, IncarnationBeginning, IncarnationBegun, Life, Recipients, SignalId, SignalSending,
+    SignalSent, SignalsDelivered, SignalsDelivering,
 };
 use seedstorm_sim::{Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, World, run};
 use std::cell::RefCell;
@@ -77,7 +77,8 @@ impl Scenario for History {
 }
 
 fn outcome(id: &'static str, told: &[Told]) -> Outcome {
-    run(&History { id, told: told.to_vec() }, &Plan::plain("history", Seed(1)), Settings::default()).expect("it can be run")
+    run(&History { id, told: told.to_vec() }, &Plan::plain("history", Seed(1)), Settings::default())
+        .expect("it can be run")
 }
 
 const IDS: [&str; 6] = [
@@ -129,7 +130,8 @@ fn send(agent: u32, sequence: u64, counters: &[(u32, u64)]) -> Told {
 
 fn deliver(by: u32, agent: u32, sequence: u64, sent: &[(u32, u64)], counters: &[(u32, u64)]) -> Told {
     let signal = signal(agent, sequence);
-    let delivery = Delivery { signal, was_polled: false, clock: clock(counters), signal_clock: clock(sent), content: sequence };
+    let delivery =
+        Delivery { signal, was_polled: false, clock: clock(counters), signal_clock: clock(sent), content: sequence };
     Told::Deliver(SignalsDelivering { life: life(by), deliveries: vec![delivery] })
 }
 
@@ -183,7 +185,8 @@ fn the_clock_of_a_life_only_rises() {
 
 #[test]
 fn a_clock_that_knows_the_future_closes_a_cycle() {
-    let told = [begin(1), begin(2), send(2, 1, &[(1, 3), (2, 2)]), deliver(1, 2, 1, &[(1, 3), (2, 2)], &[(1, 3), (2, 2)])];
+    let told =
+        [begin(1), begin(2), send(2, 1, &[(1, 3), (2, 2)]), deliver(1, 2, 1, &[(1, 3), (2, 2)], &[(1, 3), (2, 2)])];
     let message = violates("claimed-order-acyclic", "cycle", &told);
     for part in ["event 3 of 1.1", "event 2 of 2.1"] {
         assert!(message.contains(part), "the whole cycle is told: {message}");

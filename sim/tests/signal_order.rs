@@ -11,7 +11,10 @@ use std::collections::BTreeMap;
 type Counters = BTreeMap<Life, u64>;
 
 fn reading(counters: &Counters) -> ClockReading {
-    ClockReading { counters: counters.iter().map(|(life, counter)| (*life, *counter)).collect(), pruned_below: Vec::new() }
+    ClockReading {
+        counters: counters.iter().map(|(life, counter)| (*life, *counter)).collect(),
+        pruned_below: Vec::new(),
+    }
 }
 
 /// What one event of a history is.
@@ -43,7 +46,9 @@ fn history(stream: &mut Stream, length: usize) -> Vec<Event> {
         let begins = agents.len() == agent || stream.chance(1, 8);
         if begins {
             let (incarnation, counters, after) = match agents.get(agent) {
-                Some((life, counters, last, _)) => (life.incarnation + stream.between(1, 2) as u32, counters.clone(), vec![*last]),
+                Some((life, counters, last, _)) => {
+                    (life.incarnation + stream.between(1, 2) as u32, counters.clone(), vec![*last])
+                }
                 None => (1, Counters::new(), Vec::new()),
             };
             let life = Life { agent: agent as u32 + 1, incarnation };
@@ -51,13 +56,18 @@ fn history(stream: &mut Stream, length: usize) -> Vec<Event> {
             counters.insert(life, 1);
             events.push(Event { life, what: What::Begin, clock: reading(&counters), after });
             let state = (life, counters, index, 0);
-            if agents.len() == agent { agents.push(state) } else { agents[agent] = state }
+            if agents.len() == agent {
+                agents.push(state)
+            } else {
+                agents[agent] = state
+            }
             continue;
         }
         let (life, counters, last, sequence) = &mut agents[agent];
         let mut after = vec![*last];
         let pick = stream.below(signals.len() as u64 + 1) as usize;
-        let new = signals.get(pick).filter(|(id, _, _)| id.sender.agent != life.agent && !had.contains(&(life.agent, *id)));
+        let new =
+            signals.get(pick).filter(|(id, _, _)| id.sender.agent != life.agent && !had.contains(&(life.agent, *id)));
         let what = match new {
             Some((id, theirs, sent)) => {
                 had.push((life.agent, *id));
@@ -161,7 +171,8 @@ fn what_nobody_could_acknowledge_is_settled_by_what_comes_after() {
 #[test]
 fn an_event_that_the_next_life_does_not_know_has_not_happened() {
     let life = |incarnation| Life { agent: 1, incarnation };
-    let clock = |counters: &[(u32, u64)]| reading(&counters.iter().map(|(of, counter)| (life(*of), *counter)).collect());
+    let clock =
+        |counters: &[(u32, u64)]| reading(&counters.iter().map(|(of, counter)| (life(*of), *counter)).collect());
     let signal = SignalId { sender: life(1), sequence: 1 };
     let mut order = SignalOrder::default();
     let mut happens = |what, life, clock, is_told: bool| {
@@ -194,13 +205,17 @@ fn a_spoilt_clock_is_found() {
             2 => drop(event.clock.counters.remove(entry)),
             _ => {
                 let known = event.clock.counters[entry].0;
-                event.clock.counters.retain(|(life, _)| life.agent != known.agent || life.incarnation > known.incarnation);
+                event
+                    .clock
+                    .counters
+                    .retain(|(life, _)| life.agent != known.agent || life.incarnation > known.incarnation);
                 event.clock.pruned_below = vec![(known.agent, known.incarnation + 1)];
             }
         }
         let own = event.life;
         // A life may give itself any number that rises, as long as others hear of no other: that is no error.
-        let is_only_skipping = event.clock.counter(own) != Some(0) && event.clock.counters[..].iter().any(|(life, _)| *life == own);
+        let is_only_skipping =
+            event.clock.counter(own) != Some(0) && event.clock.counters[..].iter().any(|(life, _)| *life == own);
         match judge(&events, |_| false) {
             Err(kind) => *kinds.entry(format!("{kind:?}")).or_insert(0) += 1,
             Ok(_) => assert!(is_only_skipping, "seed {seed}: event {at} of {events:?}"),
@@ -235,14 +250,20 @@ fn a_pruned_entry_is_past_and_only_a_life_that_is_over_can_be_pruned() {
     };
     let next = SignalId { sender: life(2, 1), sequence: 1 };
     let send = |order: &mut SignalOrder, clock: ClockReading| {
-        let (intent, acknowledged) = intent(&Event { life: life(2, 1), what: What::Send(next), clock, after: Vec::new() });
+        let (intent, acknowledged) =
+            intent(&Event { life: life(2, 1), what: What::Send(next), clock, after: Vec::new() });
         order.intend(intent);
         order.acknowledge(acknowledged).map_err(|contradiction| contradiction.kind)
     };
     let pruned = || clock(&[(life(2, 1), 3)], &[(1, 2)]);
     assert_eq!(send(&mut begun(), pruned()), Err(Disagreement::Clock), "that life goes on");
     let mut order = begun();
-    let begin = Event { life: life(1, 2), what: What::Begin, clock: clock(&[(life(1, 1), 2), (life(1, 2), 1)], &[]), after: Vec::new() };
+    let begin = Event {
+        life: life(1, 2),
+        what: What::Begin,
+        clock: clock(&[(life(1, 1), 2), (life(1, 2), 1)], &[]),
+        after: Vec::new(),
+    };
     let (intent, acknowledged) = intent(&begin);
     order.intend(intent);
     // Nobody has said yet that the next life has begun: the clock that counts the last one as past shows it.
@@ -261,7 +282,12 @@ fn what_is_kept_does_not_grow_with_events() {
         let mut counters: Vec<Counters> = Vec::new();
         for agent in 1..=3 {
             counters.push([(life(agent), 1)].into());
-            let event = Event { life: life(agent), what: What::Begin, clock: reading(&counters[agent as usize - 1]), after: Vec::new() };
+            let event = Event {
+                life: life(agent),
+                what: What::Begin,
+                clock: reading(&counters[agent as usize - 1]),
+                after: Vec::new(),
+            };
             let (intent, acknowledged) = intent(&event);
             order.intend(intent);
             order.acknowledge(acknowledged).expect("a first life");
@@ -271,7 +297,8 @@ fn what_is_kept_does_not_grow_with_events() {
             let signal = SignalId { sender: life(from as u32 + 1), sequence: round / 3 + 1 };
             *counters[from].entry(signal.sender).or_default() += 1;
             let theirs = counters[from].clone();
-            let sent = Event { life: signal.sender, what: What::Send(signal), clock: reading(&theirs), after: Vec::new() };
+            let sent =
+                Event { life: signal.sender, what: What::Send(signal), clock: reading(&theirs), after: Vec::new() };
             let by = life(to as u32 + 1);
             theirs.iter().for_each(|(of, counter)| {
                 let own = counters[to].entry(*of).or_default();

@@ -253,7 +253,9 @@ fn m8_a_clock_with_a_key_twice_is_refused_and_kept() {
                                 diary.note("a life began");
                                 return member.leave(&sys).await;
                             }
-                            Err(error @ AgentError::ClockRefused { .. }) => diary.note(format!("refused {again}: {error}")),
+                            Err(error @ AgentError::ClockRefused { .. }) => {
+                                diary.note(format!("refused {again}: {error}"))
+                            }
                             Err(error) => return Err(error),
                         }
                     }
@@ -262,7 +264,10 @@ fn m8_a_clock_with_a_key_twice_is_refused_and_kept() {
                     };
                     let kept = rows("refused_clocks").await.expect("a sound database");
                     diary.note(if kept == [corrupt.clone()] { "kept" } else { "lost" });
-                    assert!(rows("clock_journal").await.expect("a sound database").contains(&corrupt), "nothing is saved over it");
+                    assert!(
+                        rows("clock_journal").await.expect("a sound database").contains(&corrupt),
+                        "nothing is saved over it"
+                    );
                     Ok(())
                 }
             });

@@ -80,7 +80,11 @@ fn main() {
     });
     ratio("causality_overhead", &|| {
         // Seconds for the same floods: with the checks over without them.
-        paired(&|| child(&["flood", "unchecked", "100", "60"]), &|| child(&["flood", "checked", "100", "60"]), "seeds/s")
+        paired(
+            &|| child(&["flood", "unchecked", "100", "60"]),
+            &|| child(&["flood", "checked", "100", "60"]),
+            "seeds/s",
+        )
     });
     ratio("flood_step_time_1e6_vs_1e4", &|| {
         paired(

@@ -59,6 +59,10 @@ impl Member {
     /// # Errors
     /// What no retry heals.
     pub async fn deliver(&mut self, sys: &Sys, from: From) -> Result<Option<Delivered>, AgentError> {
+        if from == From::Queue && self.is_queue_empty(sys).await? {
+            self.copies.settle(|_| false, &[]);
+            return Ok(Some(Delivered::default()));
+        }
         let mutant = self.config.mutant;
         let attempt = Attempt {
             life: self.life,
@@ -69,7 +73,9 @@ impl Member {
             mutant,
         };
         let body = move |os: &Os, connection: &Connection| attempt.deliver(os, connection);
-        let Ok(tried) = self.agent.store().change_within(sys, "deliver", Bounds::Transaction, body).await? else { return Ok(None) };
+        let Ok(tried) = self.agent.store().change_within(sys, "deliver", Bounds::Transaction, body).await? else {
+            return Ok(None);
+        };
         let done = match tried {
             Tried::Done(done) => *done,
             Tried::Stopped(stop) => return Err(self.stopped(stop)),
@@ -83,6 +89,19 @@ impl Member {
             sys.claim(&SignalHeldBack { by: self.life, signal }).await;
         }
         Ok(Some(Delivered { signals: done.delivered, waiting: done.waiting.len() }))
+    }
+}
+
+impl Member {
+    /// Whether nothing waits for it: a look, without the write lock. It may be wrong for a while, and the next poll finds out.
+    async fn is_queue_empty(&mut self, sys: &Sys) -> Result<bool, AgentError> {
+        let member = self.life.agent;
+        let look = move |_: &Os, connection: &Connection| {
+            let mut select = connection.prepare_cached("SELECT queued = 0 FROM members WHERE member = ?1")?;
+            select.query_row([member], |row| row.get::<_, bool>(0))
+        };
+        let looked = self.agent.store().change_within(sys, "look", Bounds::OneStatement, look).await?;
+        Ok(looked.unwrap_or(false))
     }
 }
 
@@ -215,8 +234,7 @@ fn read_signal(
     queued: &Queued,
     mutant: Option<Mutant>,
 ) -> rusqlite::Result<Result<Rc<Signal>, super::ClockRefused>> {
-    let mut select =
-        connection.prepare_cached("SELECT answer_by, clock, content FROM signals WHERE number = ?1")?;
+    let mut select = connection.prepare_cached("SELECT answer_by, clock, content FROM signals WHERE number = ?1")?;
     select.query_row([queued.number], |row| {
         let clock = read_clock(row.get_ref(1)?.as_blob()?, mutant);
         let content: Rc<[u8]> = row.get_ref(2)?.as_blob()?.into();
@@ -272,9 +290,8 @@ fn take_effect(connection: &Connection, member: u32, signal: &Signal) -> rusqlit
 }
 
 fn owe_answer(connection: &Connection, member: u32, to: SignalId) -> rusqlite::Result<()> {
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO answers_owed (member, sender, incarnation, sequence) VALUES (?1, ?2, ?3, ?4)",
-    )?;
+    let mut insert = connection
+        .prepare_cached("INSERT INTO answers_owed (member, sender, incarnation, sequence) VALUES (?1, ?2, ?3, ?4)")?;
     insert.execute(params![member, to.sender.agent, to.sender.incarnation, to.sequence as i64]).map(drop)
 }
 
@@ -282,8 +299,7 @@ fn owe_answer(connection: &Connection, member: u32, to: SignalId) -> rusqlite::R
 fn take_off(connection: &Connection, member: u32, signals: &[(Queued, Rc<Signal>)]) -> rusqlite::Result<()> {
     let mut taken = 0;
     for (queued, _) in signals {
-        let mut delete =
-            connection.prepare_cached("DELETE FROM signal_queue WHERE recipient = ?1 AND signal = ?2")?;
+        let mut delete = connection.prepare_cached("DELETE FROM signal_queue WHERE recipient = ?1 AND signal = ?2")?;
         taken += delete.execute(params![member, queued.number])?;
         let mut acknowledge = connection
             .prepare_cached("UPDATE signals SET waiting = waiting - 1 WHERE number = ?1 RETURNING waiting")?;

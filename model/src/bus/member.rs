@@ -178,12 +178,7 @@ impl Member {
 }
 
 /// Begins the life that the agent's registration has counted, unless an earlier try has.
-fn begin(
-    os: &Os,
-    connection: &Connection,
-    name: &str,
-    mutant: Option<Mutant>,
-) -> rusqlite::Result<Begun> {
+fn begin(os: &Os, connection: &Connection, name: &str, mutant: Option<Mutant>) -> rusqlite::Result<Begun> {
     let incarnation: u32 =
         connection.query_row("SELECT incarnation FROM agents WHERE name = ?1", [name], |row| row.get(0))?;
     let member = connection.query_row("SELECT member FROM members WHERE agent = ?1", [name], |row| row.get(0));
@@ -200,8 +195,7 @@ fn begin(
         let row = Row::of(connection, member)?;
         if row.incarnation == incarnation {
             state.counter = row.counter;
-            return owed(connection, member)
-                .map(|owes| Begun::Life(Life { agent: member, incarnation }, state, owes));
+            return owed(connection, member).map(|owes| Begun::Life(Life { agent: member, incarnation }, state, owes));
         }
         pruning::note_end(connection, Life { agent: member, incarnation: row.incarnation }, row.counter)?;
     }

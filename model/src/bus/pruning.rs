@@ -28,8 +28,8 @@ pub(super) fn prune(
     };
     let unknown = unknown.query_map([member], over)?.collect::<Result<Vec<_>, _>>()?;
     for (life, _) in unknown.into_iter().filter(|(life, counter)| clock.knows(*life, *counter)) {
-        let mut note = connection
-            .prepare_cached("INSERT INTO lives_known (member, incarnation, known_by) VALUES (?1, ?2, ?3)")?;
+        let mut note =
+            connection.prepare_cached("INSERT INTO lives_known (member, incarnation, known_by) VALUES (?1, ?2, ?3)")?;
         note.execute(params![life.agent, life.incarnation, member])?;
     }
     // Causally stable: everybody has all that happened in it, and all that it sent has been delivered before that.

@@ -17,8 +17,8 @@ pub(super) struct Row {
 
 impl Row {
     pub(super) fn of(connection: &Connection, member: u32) -> rusqlite::Result<Row> {
-        let mut select =
-            connection.prepare_cached("SELECT incarnation, counter, sequence, operation FROM members WHERE member = ?1")?;
+        let mut select = connection
+            .prepare_cached("SELECT incarnation, counter, sequence, operation FROM members WHERE member = ?1")?;
         select.query_row([member], |row| {
             let number = |at| row.get::<_, i64>(at).map(|number| number as u64);
             Ok(Row { incarnation: row.get(0)?, counter: number(1)?, sequence: number(2)?, operation: number(3)? })

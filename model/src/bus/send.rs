@@ -335,8 +335,7 @@ fn insert_signal(connection: &Connection, signal: &Signal, waiting: i64) -> rusq
 
 fn peers(connection: &Connection, member: u32) -> rusqlite::Result<BTreeMap<u32, Address>> {
     let mut select = connection.prepare_cached("SELECT member, agent FROM members WHERE member <> ?1")?;
-    let peers = select.query_map([member], |row| {
-        Ok((row.get(0)?, Address::new(row.get::<_, String>(1)?, super::member::PORT)))
-    })?;
+    let peers = select
+        .query_map([member], |row| Ok((row.get(0)?, Address::new(row.get::<_, String>(1)?, super::member::PORT))))?;
     peers.collect()
 }

@@ -65,13 +65,22 @@ impl Signal {
     /// Why it isn't taken.
     pub fn of_copy(bytes: &[u8], mutant: Option<Mutant>) -> Result<Signal, CopyRefused> {
         let (id, answer_by, content, clock) = parts(bytes).ok_or(CopyRefused::Damaged)?;
-        Ok(Signal { id, answer_by, clock: read_clock(clock, mutant).map_err(CopyRefused::Clock)?, content: content.into() })
+        Ok(Signal {
+            id,
+            answer_by,
+            clock: read_clock(clock, mutant).map_err(CopyRefused::Clock)?,
+            content: content.into(),
+        })
     }
 }
 
 /// Reads a clock that somebody else has written.
 pub(super) fn read_clock(bytes: &[u8], mutant: Option<Mutant>) -> Result<Clock, ClockRefused> {
-    if is(mutant, Mutant::DuplicateKeysAccepted) { Ok(encoding::decode_whatever(bytes)) } else { encoding::decode(bytes) }
+    if is(mutant, Mutant::DuplicateKeysAccepted) {
+        Ok(encoding::decode_whatever(bytes))
+    } else {
+        encoding::decode(bytes)
+    }
 }
 
 /// Identity, who is asked for an answer, content, clock.

@@ -100,7 +100,8 @@ pub struct MutantInfo {
 }
 
 /// Every mutant, one list for each family.
-const FAMILIES: &[&[MutantInfo]] = &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE, bus::CATALOGUE];
+const FAMILIES: &[&[MutantInfo]] =
+    &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE, bus::CATALOGUE];
 
 /// Every mutant.
 pub fn catalogue() -> impl Iterator<Item = &'static MutantInfo> {

@@ -172,7 +172,8 @@ impl SignalOrder {
     }
 
     fn is_settled(&self, acknowledged: Acknowledged) -> bool {
-        let settled = |life: Life| self.agents.get(&life.agent).is_some_and(|agent| agent.life.is_some_and(|(of, _)| of == life));
+        let settled =
+            |life: Life| self.agents.get(&life.agent).is_some_and(|agent| agent.life.is_some_and(|(of, _)| of == life));
         match acknowledged {
             Acknowledged::Begun(life) => settled(life),
             Acknowledged::Sent(SignalId { sender, sequence }) => {

@@ -31,7 +31,8 @@ impl Core {
             return id;
         }
         let is_garbled = hits.iter().any(|hit| hit.kind == FaultKind::MessageGarble);
-        let sent = if is_garbled { Sent::new(id, from, to, &garbled(bytes, bits)) } else { Sent::new(id, from, to, bytes) };
+        let sent =
+            if is_garbled { Sent::new(id, from, to, &garbled(bytes, bits)) } else { Sent::new(id, from, to, bytes) };
         // The bits that decide about faults are hashed, so that they tell nothing of these.
         let due_ns = self.now_ns + self.latencies.message_ns(bits as u32);
         let mut own = Flight { sent: sent.clone(), due_ns, is_late: false, is_held: false };

@@ -5,9 +5,7 @@ use super::claimed_order::ClaimedOrder;
 use super::queues::Queues;
 use super::{ACYCLIC, AGREE, CORRUPT, MONOTONE, ONCE, SENT_FIRST};
 use seedstorm_sim::View;
-use seedstorm_sim::causality::signals::{
-    Acknowledged, Contradiction, Disagreement, Intent, SignalEvent, SignalOrder,
-};
+use seedstorm_sim::causality::signals::{Acknowledged, Contradiction, Disagreement, Intent, SignalEvent, SignalOrder};
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::claim::signal::{
@@ -109,10 +107,8 @@ impl Ledger {
             let difference = fallen(&sent.clock, &delivery.signal_clock)
                 .or_else(|| fallen(&delivery.signal_clock, &sent.clock))
                 .unwrap_or_default();
-            let message = format!(
-                "{by} accepted a clock with {} that was not sent with it: {difference}",
-                delivery.signal
-            );
+            let message =
+                format!("{by} accepted a clock with {} that was not sent with it: {difference}", delivery.signal);
             self.note(CORRUPT, message, "clock", "accepted");
         }
         let of_signal = match &event {
@@ -147,7 +143,8 @@ fn fallen(before: &ClockReading, after: &ClockReading) -> Option<String> {
         format!("it knew event {counter} of {life}, and knows {} now", after.counter(*life).unwrap_or(0))
     });
     lost.or_else(|| {
-        let is_kept = |(agent, below): &&(u32, u32)| after.pruned_below.iter().any(|(of, now)| of == agent && now >= below);
+        let is_kept =
+            |(agent, below): &&(u32, u32)| after.pruned_below.iter().any(|(of, now)| of == agent && now >= below);
         let pruned = before.pruned_below.iter().find(|pruned| !is_kept(pruned));
         pruned.map(|(agent, below)| format!("lives of agent {agent} below {below} were past, and are not now"))
     })

@@ -60,17 +60,16 @@ impl Queues {
     /// What a recipient has to get yet that came before a signal which it has.
     pub(super) fn passed_over(&self, recipient: u32, signal: SignalId, order: &SignalOrder) -> Option<SignalId> {
         let firsts = self.waiting.get(&recipient)?.iter().filter_map(|(life, queue)| Some((life, queue.front()?)));
-        let mut before = firsts.filter(|(life, (counter, id))| {
-            *id != signal && order.is_before_sending(**life, *counter, signal)
-        });
+        let mut before =
+            firsts.filter(|(life, (counter, id))| *id != signal && order.is_before_sending(**life, *counter, signal));
         before.next().map(|(_, (_, id))| *id)
     }
 
     /// What must be in the durable queues: (recipient, signal).
     pub(super) fn all_waiting(&self) -> impl Iterator<Item = (u32, SignalId)> {
-        self.waiting.iter().flat_map(|(recipient, queues)| {
-            queues.values().flatten().map(|(_, signal)| (*recipient, *signal))
-        })
+        self.waiting
+            .iter()
+            .flat_map(|(recipient, queues)| queues.values().flatten().map(|(_, signal)| (*recipient, *signal)))
     }
 
     /// A signal that somebody never got.
@@ -167,7 +166,8 @@ impl Queues {
         }
         match passed_over {
             Some(other) => {
-                let message = format!("{by} delivered {signal} before {other}, which was sent before it and is for it too");
+                let message =
+                    format!("{by} delivered {signal} before {other}, which was sent before it and is for it too");
                 Err((message, "out-of-order"))
             }
             None => Ok(()),

@@ -76,7 +76,9 @@ impl SignalsSurvive {
         }
         // What is waited for by the account may have been acknowledged since, by a transaction that nobody could claim: then it has had its effect.
         let taken = |recipient: u32, signal: SignalId| {
-            let count = |effects: &BTreeMap<(u32, Life), (u64, u64)>| effects.get(&(recipient, signal.sender)).map_or(0, |effect| effect.0);
+            let count = |effects: &BTreeMap<(u32, Life), (u64, u64)>| {
+                effects.get(&(recipient, signal.sender)).map_or(0, |effect| effect.0)
+            };
             count(&stored.effects) > count(&ledger.queues.effects)
         };
         let missing = ledger.queues.all_waiting().find(|&(recipient, signal)| {
