@@ -111,9 +111,9 @@ fn a_signal_goes_to_all_or_to_nobody_when_a_queue_is_full() {
 
 #[test]
 fn a_sender_is_limited_and_told_for_how_long() {
-    let limit = RateLimit { signals: 3, within_ns: 60 * SECOND };
-    let bus = BusConfig { rate_limit: Some(limit), ..BusConfig::default() };
-    assert_eq!(BusConfig::default().rate_limit, Some(RateLimit { signals: 10, ..limit }), "ten in sixty seconds");
+    const LIMIT: RateLimit = RateLimit { signals: 3, within_ns: 60 * SECOND };
+    let bus = BusConfig { rate_limit: Some(LIMIT), ..BusConfig::default() };
+    assert_eq!(BusConfig::default().rate_limit, Some(RateLimit { signals: 10, ..LIMIT }), "ten in sixty seconds");
     pass(&Plan { chaos_ns: 300 * SECOND, ..timed(1) }, |world| {
         prepared(world);
         member(world, "sender", &bus, |sys, mut member| async move {
@@ -123,7 +123,7 @@ fn a_sender_is_limited_and_told_for_how_long() {
                     match member.send(&sys, &signal(To::All, operation)).await? {
                         SendOutcome::Sent => break,
                         SendOutcome::Limited { wait_ns } => {
-                            assert!(wait_ns <= limit.within_ns);
+                            assert!(wait_ns <= LIMIT.within_ns);
                             let _ = sys.sleep(wait_ns).await;
                         }
                         other => panic!("{other:?}"),
@@ -131,10 +131,10 @@ fn a_sender_is_limited_and_told_for_how_long() {
                 }
                 sent_ns.push(sys.wall_ns());
             }
-            for window in sent_ns.windows(limit.signals as usize + 1) {
-                let took_ns = window[limit.signals as usize] - window[0];
+            for window in sent_ns.windows(LIMIT.signals as usize + 1) {
+                let took_ns = window[LIMIT.signals as usize] - window[0];
                 // What is measured here is a little after what was counted.
-                assert!(took_ns + SECOND >= limit.within_ns, "{sent_ns:?}");
+                assert!(took_ns + SECOND >= LIMIT.within_ns, "{sent_ns:?}");
             }
             assert!(sent_ns[7] - sent_ns[0] < 130 * SECOND, "and no longer than it must: {sent_ns:?}");
             member.leave(&sys).await
