@@ -1,6 +1,8 @@
 //! What the engine tells the outside that it believes: the claims that oracles judge. Locks' claims are `seedstorm_sim`'s own.
 
 use crate::identity::ProcessIdentity;
+use crate::memory::{Damaged, Digest, Transition};
+use crate::tms::{Refusal, Relabelled};
 use seedstorm_sim::sys::claim::Claim;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,7 @@ claims! {
     "checkpointed" => Checkpointed,
     "note-staged" => NoteStaged,
     "awake" => Awake,
+    "memories-verified" => MemoriesVerified,
     "status-seen" => StatusSeen,
 }
 
@@ -99,16 +102,50 @@ pub enum Effect {
         /// The status.
         status: String,
     },
+    /// It said what a task needs.
+    NeedsSet {
+        /// The task.
+        task: String,
+        /// What it needs from then on.
+        needed: Vec<String>,
+    },
     /// It put what an agent had staged into the store.
     Introspected {
         /// How many notes: they are named by their numbers from 0.
         notes: u32,
+    },
+    /// It sealed a memory.
+    Remembered {
+        /// The memory.
+        memory: Digest,
+        /// The transition that did it. Another may have sealed the same memory before.
+        transition: Transition,
+    },
+    /// It took a batch of beliefs and records in.
+    Ingested {
+        /// What was refused of it.
+        refused: Vec<Refusal>,
+        /// What labelling anew came to.
+        relabelled: Relabelled,
+        /// The memories of the beliefs that were new.
+        sealed: Vec<Digest>,
+        /// The transition that sealed them.
+        transition: Transition,
     },
     /// It closed an agent's day: its notes are in the store, its tasks are open, and it is asleep.
     Slept,
 }
 
 impl Effect {
+    /// The memories that it sealed, among them some that were sealed already, and the transition.
+    pub fn sealed(&self) -> Option<(&[Digest], Transition)> {
+        match self {
+            Effect::Remembered { memory, transition } => Some((std::slice::from_ref(memory), *transition)),
+            Effect::Ingested { sealed, transition, .. } => Some((sealed, *transition)),
+            _ => None,
+        }
+    }
+
     /// What appending a note of this text does.
     pub fn of_note(text: &str) -> Effect {
         Effect::NoteAppended { digest: digest_of(text) }
@@ -154,7 +191,7 @@ pub struct OutcomeUnknown {
 pub struct Refused {
     /// Which operation.
     pub key: OperationKey,
-    /// Why: `lost-race`, `not-holder`, `no-task`, `disk-full`, `lock-timeout`, …
+    /// Why: `lost-race`, `not-holder`, `no-task`, `disk-full`, `lock-timeout`, …; or the cycle that it would have closed.
     pub why: String,
 }
 
@@ -209,6 +246,17 @@ pub struct NoteStaged {
     pub note: String,
     /// The digest of its text: see [`digest_of`].
     pub digest: u64,
+}
+
+/// The sealed memories were compared with their tree, and their files with their names, as they were at some moments of the operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoriesVerified {
+    /// Which operation.
+    pub key: OperationKey,
+    /// The newest transition at that time; `None`: what stands in the database can't be read.
+    pub transition: Option<Transition>,
+    /// What isn't as it was sealed, by path.
+    pub damaged: Vec<Damaged>,
 }
 
 /// An agent is awake: whatever an earlier life left half done has been finished.

@@ -7,7 +7,7 @@ use crate::mutant::Mutant;
 /// The settings of an engine. All agents of a swarm have the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The directory that holds everything: `state.db`, `.locks/`, `documents/`, `staged/`.
+    /// The directory that holds everything: `state.db`, `.locks/`, `documents/`, `staged/`, `memories/`.
     pub directory: String,
     /// How named locks exclude.
     pub lock: LockKind,
@@ -40,6 +40,12 @@ pub struct Config {
     pub keeps_days: bool,
     /// How agents exchange signals, if they do. The tables for it are then made, too.
     pub bus: Option<BusConfig>,
+    /// Whether agents remember: whether memories may be sealed. The tables for it are then made, too.
+    pub keeps_memories: bool,
+    /// Whether tasks may need each other: whether one is only ready when others are done. The table for it is then made, too.
+    pub tasks_need_each_other: bool,
+    /// Whether agents take beliefs in. Beliefs are memories: `keeps_memories` must be set, too.
+    pub keeps_beliefs: bool,
     /// The planted bug, for proving that the harness finds it.
     pub mutant: Option<Mutant>,
 }
@@ -63,6 +69,9 @@ impl Default for Config {
             reader_age_ns_max: 10_000_000_000,
             keeps_days: false,
             bus: None,
+            keeps_memories: false,
+            tasks_need_each_other: false,
+            keeps_beliefs: false,
             mutant: None,
         }
     }
@@ -82,6 +91,11 @@ impl Config {
     /// The directory of what is on its way into the store: staged notes and seals.
     pub fn staged(&self) -> String {
         format!("{}/staged", self.directory)
+    }
+
+    /// The directory of the sealed memories.
+    pub fn memories(&self) -> String {
+        format!("{}/memories", self.directory)
     }
 
     /// The directory of the documents.

@@ -23,10 +23,12 @@ const WORKLOAD: Workload = Workload {
         ("note", 14),
         ("document", 16),
         ("checkpoint", 3),
+        ("remember", 4),
+        ("verify", 1),
     ],
     calm_halves: [
-        &["board-write", "task-claim", "task-check", "task-leave"],
-        &["note", "document", "board-read", "checkpoint"],
+        &["board-write", "task-claim", "task-check", "task-leave", "verify"],
+        &["note", "document", "board-read", "checkpoint", "remember"],
     ],
     // (kind, chance that a seed has it in percent, how many at most).
     faults: Menu(&[
@@ -45,7 +47,7 @@ const WORKLOAD: Workload = Workload {
     ]),
     lies_before_power_loss: 0,
     kills_of_holders: 0,
-    fixed: &[],
+    fixed: &[(swarm::MEMORIES, 1)],
 };
 
 /// How many agents wake after a crash that might have happened: the first repairs, the other meets it. All agents are alike and leave nothing that only

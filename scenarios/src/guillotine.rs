@@ -26,10 +26,12 @@ const WORKLOAD: Workload = Workload {
         ("introspect", 16),
         ("sleep", 8),
         ("status", 5),
+        ("remember", 14),
+        ("verify", 4),
     ],
     calm_halves: [
-        &["board-write", "task-claim", "task-check", "task-leave", "introspect", "status"],
-        &["note", "document", "board-read", "checkpoint", "task-claim", "sleep", "status"],
+        &["board-write", "task-claim", "task-check", "task-leave", "introspect", "remember", "status"],
+        &["note", "document", "board-read", "checkpoint", "task-claim", "verify", "sleep", "status"],
     ],
     // (kind, chance that a seed has it in percent, how many at most).
     faults: Menu(&[
@@ -49,7 +51,7 @@ const WORKLOAD: Workload = Workload {
     ]),
     lies_before_power_loss: 20,
     kills_of_holders: 40,
-    fixed: &[(swarm::DAYS, 1)],
+    fixed: &[(swarm::DAYS, 1), (swarm::MEMORIES, 1)],
 };
 
 impl Scenario for Guillotine {
@@ -92,6 +94,7 @@ impl Scenario for Guillotine {
             "pid_reused",
             "temp_reaped",
             "temp_of_live_peer_kept",
+            "orphan_swept",
             "power_loss_lost_unsynced",
             "power_loss_tore_write",
             "fsync_failed",

@@ -1,7 +1,9 @@
 //! What is run: one file for one scenario, its oracles in `oracle`, what scenarios share beside them. The engine under test is in `model`, the harness
 //! in `sim`.
 
+pub mod avalanche;
 pub mod concurrency_storm;
+pub mod contradiction_avalanche;
 pub mod faults;
 pub mod flood;
 pub mod guillotine;
@@ -15,5 +17,10 @@ use seedstorm_sim::Scenario;
 
 /// Every scenario, in the order in which `--scenarios all` runs them.
 pub fn all() -> &'static [&'static (dyn Scenario + Sync)] {
-    &[&concurrency_storm::ConcurrencyStorm, &guillotine::Guillotine, &signal_flood::SignalFlood]
+    &[
+        &concurrency_storm::ConcurrencyStorm,
+        &guillotine::Guillotine,
+        &signal_flood::SignalFlood,
+        &contradiction_avalanche::ContradictionAvalanche,
+    ]
 }

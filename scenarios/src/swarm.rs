@@ -1,10 +1,12 @@
 //! A swarm of agents that carry out a plan's operations: the processes that scenarios share. The agents themselves are in `model`.
 
+use crate::avalanche::universe::Universe;
 use crate::setting::MUTANT;
 use seedstorm_model::agent::{self, Agent, AgentError, Done, Work, WorkKind};
 use seedstorm_model::config::{CheckpointMode, Config};
 use seedstorm_model::lock::{BackoffPolicy, LockKind};
 use seedstorm_model::mutant::Mutant;
+use seedstorm_model::tms::{Batch, Belief};
 use seedstorm_sim::plan::Operation;
 use seedstorm_sim::{Errno, Exit, Plan, Sys, World};
 use std::cell::{Cell, RefCell};
@@ -38,6 +40,17 @@ pub fn document(index: u64) -> String {
 /// The setting that says whether agents keep days: introspect and sleep.
 pub const DAYS: &str = "days";
 
+/// The setting that says whether agents remember: whether memories are sealed.
+pub const MEMORIES: &str = "memories";
+
+/// What an agent learns: memories of one subject are alike, whoever has them.
+pub fn subject(index: u64) -> String {
+    format!("subject-{index}")
+}
+
+/// The setting that says whether agents take beliefs in.
+pub const BELIEFS: &str = "beliefs";
+
 /// The exit code of an agent that was asked to end: 128 and SIGTERM, as shells count.
 pub const TERMINATED: u8 = 128 + 15;
 
@@ -50,10 +63,16 @@ pub fn populate(plan: &Plan, world: &mut World) {
         tasks: (0..plan.setting_u64("tasks", 1)).map(task).chain((0..workers).map(calm_task)).collect(),
     };
     let (names, prepared) = (Rc::new(names), config.clone());
+    let universe = Universe { text_bytes: plan.setting_u64("text_bytes", 1) };
+    let core: Rc<[Belief]> = universe.core(plan.setting_u64("core", 0)).into();
     world.prepare(move |sys| {
-        let (config, names) = (prepared.clone(), names.clone());
+        let (config, names, core) = (prepared.clone(), names.clone(), core.clone());
         async move {
-            match agent::prepare(&sys, &config, &names.keys, &names.tasks, ITEMS).await {
+            let prepared = async {
+                agent::prepare(&sys, &config, &names.keys, &names.tasks, ITEMS).await?;
+                if config.keeps_beliefs { agent::lay_down(&sys, &config, &core).await } else { Ok(()) }
+            };
+            match prepared.await {
                 Ok(()) => Exit::success(),
                 Err(error) => exit(&error),
             }
@@ -131,6 +150,8 @@ pub fn config(plan: &Plan) -> Config {
         autocheckpoint_pages: pages("autocheckpoint_pages", default.autocheckpoint_pages.into()),
         cache_pages: pages("cache_pages", default.cache_pages.into()),
         keeps_days: plan.setting_u64(DAYS, 0) != 0,
+        keeps_memories: plan.setting_u64(MEMORIES, 0) != 0,
+        keeps_beliefs: plan.setting_u64(BELIEFS, 0) != 0,
         checkpoint: CheckpointMode::parse(word("checkpoint")).unwrap_or(default.checkpoint),
         mutant: plan.setting_str(MUTANT).and_then(Mutant::parse),
         ..default
@@ -228,6 +249,16 @@ async fn until_due(sys: &Sys, operation: &Operation) -> Result<(), Errno> {
     if wait_ns > 0 { sys.sleep(wait_ns).await } else { Ok(()) }
 }
 
+/// The batch that an operation says.
+///
+/// # Errors
+/// Words that say no record.
+pub fn batch(operation: &Operation) -> Result<Batch, String> {
+    let records = operation.arguments.get("records").and_then(Value::as_array).into_iter().flatten();
+    let bytes = operation.arguments.get("bytes").and_then(Value::as_integer).unwrap_or(0);
+    Universe { text_bytes: bytes as u64 }.batch(records.filter_map(Value::as_str))
+}
+
 fn work(operation: &Operation) -> Work {
     let text = |key: &str| operation.arguments.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let number = |key: &str| operation.arguments.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
@@ -246,7 +277,15 @@ fn work(operation: &Operation) -> Work {
         "checkpoint" => WorkKind::Checkpoint,
         "introspect" => WorkKind::Introspect { notes: number("notes") as u32, bytes },
         "sleep" => WorkKind::Sleep,
+        // A plan whose words say nothing is refused before it runs.
+        "ingest" => WorkKind::Ingest { batch: batch(operation).unwrap_or_default() },
         "status" => WorkKind::Status,
+        "remember" => {
+            let mut text = format!("{} ", text("subject"));
+            text.extend(std::iter::repeat_n('.', bytes.saturating_sub(text.len())));
+            WorkKind::Remember { text }
+        }
+        "verify" => WorkKind::Verify,
         _ => WorkKind::Note { bytes },
     };
     Work { number: operation.id, kind }

@@ -261,6 +261,9 @@ struct Shape {
 /// The most notes of one introspection.
 const NOTES_MAX: u64 = 4;
 
+/// How many subjects several agents remember something about.
+const SUBJECTS_SHARED: u64 = 8;
+
 /// Operation ids of one agent begin here, times its index plus one: taking away an agent shifts no other's.
 const IDS_PER_AGENT: u64 = 1_000_000;
 
@@ -328,6 +331,12 @@ impl Shape {
                 set("item", Value::Integer(stream.below(swarm::ITEMS) as i64));
             }
             "introspect" => drop(set("notes", Value::Integer(stream.between(1, NOTES_MAX) as i64))),
+            "remember" => {
+                // Half of them are about something that others remember, too: a subject has one text, and so one memory.
+                let subject = if stream.chance(1, 2) { stream.below(SUBJECTS_SHARED) } else { stream.below(1 << 32) };
+                set("subject", Value::String(swarm::subject(subject)));
+                set("bytes", Value::Integer((subject * 7919 % self.value_bytes) as i64 + 1));
+            }
             "document" => drop(set("name", Value::String(swarm::document(stream.below(self.documents))))),
             _ => {}
         }

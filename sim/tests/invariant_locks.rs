@@ -6,6 +6,7 @@ use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, StrategyPlan, Trig
 use seedstorm_sim::sys::claim::{Exclusion, FencedWrite, LockAcquired, LockReleased, LockTimedOut, LockWaiting};
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::sys::{LockMode, OpenFlags};
+use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Errno, Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, World, run};
 use std::future::Future;
 
@@ -218,6 +219,37 @@ fn a_timeout_on_a_dead_holder_is_found() {
         Ok(())
     });
     assert_eq!(violation(&broken).0, "lock-reclaimed");
+}
+
+#[test]
+fn whose_claim_is_delayed_may_be_the_holder() {
+    let delay = FaultPlan {
+        id: 7,
+        kind: FaultKind::Delay,
+        process: Some("agent-0".into()),
+        when: Trigger::Call { kind: CallKind::Claim, nth: 3 },
+        for_ns: 4_000_000_000,
+        by_ns: 0,
+        between: None,
+    };
+    let sound = outcome_with(vec![delay], |sys, index| async move {
+        if index == 0 {
+            acquired(&sys, "board", Exclusion::Holder).await;
+            released(&sys, "board").await;
+            // Its third claim: it has the lock, and says so four seconds later.
+            acquired(&sys, "board", Exclusion::Holder).await;
+            released(&sys, "board").await;
+            return Ok(());
+        }
+        sys.sleep(20_000_000).await?;
+        waiting(&sys, "board", 500_000_000).await;
+        sys.sleep(490_000_000).await?;
+        sys.claim(&LockTimedOut { lock: "board".into(), holder: "agent-0".into() }).await;
+        sys.sleep(1_800_000_000).await?;
+        waiting(&sys, "another", 10_000_000).await;
+        Ok(())
+    });
+    assert!(sound.passed(), "{:?}", sound.violations);
 }
 
 #[test]

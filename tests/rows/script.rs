@@ -1,7 +1,7 @@
 //! What the tests of the fault catalogue share: a world made of a closure, a diary, and schedules told in legs, followed by the `replay` strategy.
 //! No test lives here.
 
-use seedstorm_model::claims::{Checkpointed, Committed, SnapshotRead};
+use seedstorm_model::claims::{Checkpointed, Committed, OutcomeUnknown, Refused, SnapshotRead};
 use seedstorm_model::config::Config;
 use seedstorm_model::file::create_directory;
 use seedstorm_model::lock::Locks;
@@ -242,6 +242,12 @@ fn report(event: &Event<'_>, view: &View<'_>) -> Option<String> {
     let name = view.process(event.process?).name;
     if let Some(Checkpointed { was_busy, wal_frames, moved_frames, .. }) = event.claim() {
         return Some(format!("checkpoint: {} {wal_frames} {moved_frames}", if was_busy { "busy" } else { "done" }));
+    }
+    if let Some(Refused { why, .. }) = event.claim() {
+        return Some(format!("{name} was refused: {why}"));
+    }
+    if event.claim::<OutcomeUnknown>().is_some() {
+        return Some(format!("{name} doesn't know"));
     }
     if let Some(SnapshotRead { reads, .. }) = event.claim() {
         let version = reads.first()?.version;

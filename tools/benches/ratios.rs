@@ -71,6 +71,12 @@ fn main() {
     ratio("rss_2000_vs_200_seeds", &|| {
         (child(&["rss"]), "resident memory of one worker after 2000 seeds, over after 200".into())
     });
+    ratio("tms_touched_vs_dependents", &|| {
+        (
+            child(&["beliefs", "100000"]),
+            "beliefs that 40 retractions touched among 100000, against those that depend on them".into(),
+        )
+    });
     ratio("step_time_1e6_vs_1e4", &|| {
         paired(
             &|| child(&["steps", "10000", "100"]),

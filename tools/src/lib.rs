@@ -14,6 +14,7 @@ mod keep;
 mod list;
 mod log;
 mod measured;
+mod misplaced;
 mod panics;
 mod replay;
 mod report;

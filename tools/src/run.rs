@@ -5,6 +5,7 @@ use crate::cli::RunArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
 use crate::keep;
 use crate::measured;
+use crate::misplaced;
 use crate::report::{Human, RunEvent, RunObject, RunResult, Sink, colours_are_wanted};
 use crate::reproducer::Reproducer;
 use crate::seeds;
@@ -82,7 +83,9 @@ fn plans(catalogue: Catalogue, arguments: &RunArguments) -> Result<Vec<(Known, P
         Ok(plan) => Ok((scenario, plan)),
         Err(error) => Err(Problem::usage(error.to_string())),
     };
-    catalogue.select(&arguments.scenarios)?.into_iter().map(plan).collect()
+    let scenarios = catalogue.select(&arguments.scenarios)?;
+    misplaced::warn(&scenarios, &options);
+    scenarios.into_iter().map(plan).collect()
 }
 
 fn print_plans(planned: &[(Known, Plan)]) -> Result<Exit> {

@@ -68,23 +68,33 @@ impl Agent {
     pub(super) async fn put<T: Serialize>(&self, sys: &Sys, name: &StagedName, value: &T) -> bool {
         let path = name.path(&self.config.staged());
         let Ok(sealed) = seal(value) else { return false };
+        self.tried(sys, &path, || replace(sys, &path, &sealed)).await.is_some()
+    }
+
+    /// Tries to write a file, a bounded number of times. `None`: it may be there, and may not.
+    pub(super) async fn tried<T>(
+        &self,
+        sys: &Sys,
+        what: &str,
+        write: impl AsyncFn() -> Result<T, FileError>,
+    ) -> Option<T> {
         let mut backoff = Backoff::short();
         for attempt in 1.. {
-            let error = match replace(sys, &path, &sealed).await {
-                Ok(()) => return true,
+            let error = match write().await {
+                Ok(written) => return Some(written),
                 Err(error) => error,
             };
-            tracing::debug!(path, attempt, %error, "not staged");
-            if FileError::is_disk_full(&error) {
+            tracing::debug!(what, attempt, %error, "not written");
+            if error.is_disk_full() {
                 sys.claim(&Happened { what: "disk_full_handled".into() }).await;
             }
             if attempt >= ATTEMPTS || sys.is_terminating() {
-                return false;
+                return None;
             }
             // A sleep that a signal cuts short is a shorter one.
             let _ = sys.sleep(backoff.next_ns(&mut sys.entropy())).await;
         }
-        false
+        None
     }
 
     /// Removes the files of a batch that is in the store: the notes first, since a seal without notes still says what to do, and notes without a

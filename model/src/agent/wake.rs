@@ -75,6 +75,9 @@ pub async fn wake(sys: &Sys, config: &Config) -> Result<Agent, AgentError> {
             None => tries.again(sys).await?,
         }
     }
+    if agent.config.keeps_memories {
+        agent.sweep_memories(sys).await?;
+    }
     if agent.config.keeps_days {
         agent.repair(sys).await?;
         sys.claim(&Awake { agent: agent.name.clone() }).await;
@@ -83,7 +86,7 @@ pub async fn wake(sys: &Sys, config: &Config) -> Result<Agent, AgentError> {
 }
 
 impl Agent {
-    fn new(sys: &Sys, config: &Config) -> Agent {
+    pub(super) fn new(sys: &Sys, config: &Config) -> Agent {
         let config = Rc::new(config.clone());
         Agent {
             name: sys.name(),
@@ -132,10 +135,15 @@ impl Agent {
         self.presence = None;
     }
 
-    async fn create_directories(&self, sys: &Sys) -> Result<(), AgentError> {
+    /// The directories below its own.
+    fn directories(&self) -> impl Iterator<Item = String> + use<> {
         let staged = self.config.keeps_days.then(|| self.config.staged());
-        let always = [self.config.directory.clone(), self.config.locks(), self.config.documents()];
-        for path in always.into_iter().chain(staged) {
+        let memories = self.config.keeps_memories.then(|| self.config.memories());
+        [self.config.locks(), self.config.documents()].into_iter().chain(staged).chain(memories)
+    }
+
+    async fn create_directories(&self, sys: &Sys) -> Result<(), AgentError> {
+        for path in std::iter::once(self.config.directory.clone()).chain(self.directories()) {
             let mut tries = Tries::new(sys, "a directory");
             // A failed fsync says nothing about the next one: the name must be made durable by somebody else's later operation. What is in
             // the directory waits for its own.
@@ -151,8 +159,7 @@ impl Agent {
 
     /// Removes what the dead left half written.
     async fn tidy_up(&self, sys: &Sys) {
-        let staged = self.config.keeps_days.then(|| self.config.staged());
-        for directory in [self.config.locks(), self.config.documents()].into_iter().chain(staged) {
+        for directory in self.directories() {
             if let Err(error) = sweep_as(sys, &directory, self.config.mutant).await {
                 tracing::debug!(directory, %error, "not swept");
             }

@@ -2,7 +2,7 @@
 
 use super::{Agent, AgentError, Done, Work, WorkKind};
 use crate::claims::{Effect, OperationBegun, OperationKey, Refused};
-use crate::store::{HeldTask, Outcome, StoreError};
+use crate::store::{HeldTask, Needed, Outcome, StoreError};
 use seedstorm_sim::Sys;
 
 impl Agent {
@@ -20,6 +20,7 @@ impl Agent {
             WorkKind::TaskCheck { task, item } => {
                 self.store.check_item(sys, &key, task, *item, self.tasks.get(task).copied()).await
             }
+            WorkKind::TaskNeeds { task, needed } => return self.set_needs(sys, key, task, needed).await,
             WorkKind::TaskLeave { task } => self.store.leave_task(sys, &key, task, self.tasks.get(task).copied()).await,
             WorkKind::BoardRead { keys } => {
                 let read = self.store.read_board(sys, &key, keys).await?;
@@ -32,12 +33,31 @@ impl Agent {
             WorkKind::Document { name, bytes } => return self.save_document(sys, key, name, *bytes).await,
             WorkKind::Introspect { notes, bytes } => return self.introspect(sys, key, *notes, *bytes).await,
             WorkKind::Sleep => return self.sleep(sys, key).await,
+            WorkKind::Remember { text } => return self.remember(sys, key, text).await,
+            WorkKind::Ingest { batch } => return self.ingest(sys, key, batch).await,
+            WorkKind::Verify => return self.verify(sys, key).await,
             WorkKind::Status => return self.report(sys, key).await,
         };
         self.answer_outcome(sys, key, outcome).await
     }
 
-    async fn answer_outcome(
+    async fn set_needs(
+        &mut self,
+        sys: &Sys,
+        key: OperationKey,
+        task: &str,
+        needed: &[String],
+    ) -> Result<Done, AgentError> {
+        match self.store.set_needs(sys, &key, task, needed).await? {
+            Needed::Answered(outcome) => self.answer_outcome(sys, key, Ok(outcome)).await,
+            Needed::Cyclic(cycle) => {
+                sys.claim(&Refused { key, why: cycle.to_string() }).await;
+                Ok(Done::Refused)
+            }
+        }
+    }
+
+    pub(super) async fn answer_outcome(
         &mut self,
         sys: &Sys,
         key: OperationKey,
@@ -45,7 +65,7 @@ impl Agent {
     ) -> Result<Done, AgentError> {
         match outcome? {
             Outcome::Acknowledged(effect) => {
-                self.remember(effect);
+                self.note_effect(effect);
                 Ok(Done::Acknowledged)
             }
             Outcome::Refused(why) => answer(sys, key, Err(why)).await,
@@ -58,7 +78,7 @@ impl Agent {
     }
 
     /// Keeps its own account of the tasks that it holds.
-    fn remember(&mut self, effect: Effect) {
+    fn note_effect(&mut self, effect: Effect) {
         match effect {
             Effect::TaskClaimed { task, generation, token, .. } => {
                 self.tasks.insert(task, HeldTask { generation, token });

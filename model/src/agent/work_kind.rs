@@ -1,5 +1,7 @@
 //! What an agent can be asked to do, as plain data, and what came of it.
 
+use crate::tms::Batch;
+
 /// One operation that an agent is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
@@ -36,6 +38,13 @@ pub enum WorkKind {
         /// The item.
         item: u64,
     },
+    /// Say what a task needs: tasks that must be done before it can be claimed.
+    TaskNeeds {
+        /// The task.
+        task: String,
+        /// What it needs from now on.
+        needed: Vec<String>,
+    },
     /// Leave a task that this agent has claimed.
     TaskLeave {
         /// The task.
@@ -64,6 +73,18 @@ pub enum WorkKind {
     },
     /// Close the day: hand over what the agent holds, and be asleep. Wake it before it is asked for anything else.
     Sleep,
+    /// Remember a text: keep it in a file of its own, under the seal of all memories.
+    Remember {
+        /// The text. The same text is the same memory, whoever remembers it.
+        text: String,
+    },
+    /// Take a batch of beliefs and records in.
+    Ingest {
+        /// The batch.
+        batch: Batch,
+    },
+    /// Compare all memories with what was sealed.
+    Verify,
     /// Say what each agent of the swarm is.
     Status,
 }
@@ -76,12 +97,16 @@ impl WorkKind {
             WorkKind::BoardRead { .. } => "board-read",
             WorkKind::TaskClaim { .. } => "task-claim",
             WorkKind::TaskCheck { .. } => "task-check",
+            WorkKind::TaskNeeds { .. } => "task-needs",
             WorkKind::TaskLeave { .. } => "task-leave",
             WorkKind::Note { .. } => "note",
             WorkKind::Document { .. } => "document",
             WorkKind::Checkpoint => "checkpoint",
             WorkKind::Introspect { .. } => "introspect",
             WorkKind::Sleep => "sleep",
+            WorkKind::Remember { .. } => "remember",
+            WorkKind::Ingest { .. } => "ingest",
+            WorkKind::Verify => "verify",
             WorkKind::Status => "status",
         }
     }

@@ -52,6 +52,14 @@ pub enum FileError {
         /// How long we waited.
         waited_ns: u64,
     },
+    /// Somebody sweeps a folder for longer than we may wait.
+    #[error("{path}: the folder was busy for {waited_ns} ns")]
+    FolderBusy {
+        /// The folder.
+        path: String,
+        /// How long we waited.
+        waited_ns: u64,
+    },
 }
 
 impl FileError {

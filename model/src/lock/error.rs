@@ -79,9 +79,10 @@ impl LockError {
         let (step, source) = match error {
             FileError::NoEffect { step, source, .. } => (*step, *source),
             FileError::NotDurable { source, .. } => ("fsync", *source),
-            FileError::Value { .. } | FileError::Fenced { .. } | FileError::FenceBusy { .. } => {
-                ("file", Errno::Invalid)
-            }
+            FileError::Value { .. }
+            | FileError::Fenced { .. }
+            | FileError::FenceBusy { .. }
+            | FileError::FolderBusy { .. } => ("file", Errno::Invalid),
         };
         LockError::System { lock: lock.clone(), step, source }
     }

@@ -4,9 +4,11 @@
 //! of each is in the file of its family.
 
 mod agent;
+mod beliefs;
 mod bus;
 mod file;
 mod lock;
+mod memory;
 mod store;
 
 /// A planted bug.
@@ -80,6 +82,24 @@ pub enum Mutant {
     TwoStepSend,
     /// A broadcast leaves out one member.
     BroadcastMissesOne,
+    /// The Merkle root is hashed over the memories in the order in which they came.
+    RootOverUnsortedLeaves,
+    /// A memory is noted as sealed, and the tree is left as it was.
+    SealNotUpdated,
+    /// What was in stays in as long as some justification of it holds.
+    PositiveLoopSupportsItself,
+    /// A retraction looks at no other support.
+    OverDeletion,
+    /// A retraction isn't carried on to what rests on the belief.
+    UnderDeletion,
+    /// Labels are propagated with a set of visited beliefs.
+    VisitedSetPropagation,
+    /// Supersessions aren't checked for cycles.
+    SupersedesCycleAccepted,
+    /// Core memories are guarded by whoever asks, not by the store.
+    CoreGuardOnlyInCaller,
+    /// The last to arrive yields in a contradiction.
+    ContradictionByArrival,
 }
 
 /// What there is to know of a mutant.
@@ -100,8 +120,15 @@ pub struct MutantInfo {
 }
 
 /// Every mutant, one list for each family.
-const FAMILIES: &[&[MutantInfo]] =
-    &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE, bus::CATALOGUE];
+const FAMILIES: &[&[MutantInfo]] = &[
+    lock::CATALOGUE,
+    file::CATALOGUE,
+    store::CATALOGUE,
+    agent::CATALOGUE,
+    bus::CATALOGUE,
+    memory::CATALOGUE,
+    beliefs::CATALOGUE,
+];
 
 /// Every mutant.
 pub fn catalogue() -> impl Iterator<Item = &'static MutantInfo> {

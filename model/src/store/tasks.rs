@@ -2,6 +2,7 @@
 
 use super::connection::Store;
 use super::error::StoreError;
+use super::needs::is_ready;
 use super::transaction::{Attempt, Outcome, Verdict};
 use crate::claims::{Effect, OperationKey};
 use crate::identity::ProcessIdentity;
@@ -60,7 +61,7 @@ impl Seen {
 }
 
 impl Store {
-    /// Claims a task, if nobody holds it, or whoever does is dead or late.
+    /// Claims a task, if nobody holds it, or whoever does is dead or late, and what it needs is done.
     ///
     /// A look decides whether that is so; the claim itself is one update that changes nothing unless the task is still as it was seen.
     ///
@@ -90,6 +91,10 @@ impl Store {
                 return Ok(Verdict::Found(effect));
             }
             let Some(seen) = seen else { return Ok(Verdict::Refuse("lost-race")) };
+            // What it needs may have changed since the look, and nothing of the task itself says so.
+            if attempt.config.tasks_need_each_other && !is_ready(attempt.connection, &task).map_err(&trouble)? {
+                return Ok(Verdict::Refuse("not-ready"));
+            }
             let generation = seen.generation + 1;
             if update(attempt, &task, &seen, generation, token).map_err(&trouble)? == 0 {
                 return Ok(Verdict::Refuse("lost-race"));

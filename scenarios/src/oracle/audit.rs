@@ -2,12 +2,14 @@
 
 use super::paths::DATABASE;
 use rusqlite::{Connection, OpenFlags};
+use seedstorm_model::memory::{Digest, Transition};
 use seedstorm_sim::sqlite::inspect;
 use seedstorm_sim::sys::disk::Disk;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The bit of the schema's version that stands for the tables of agents that keep days.
+/// Bits of the schema's version: agents keep days, memories are sealed.
 const WITH_DAYS: i64 = 2;
+const WITH_MEMORIES: i64 = 16;
 
 /// The content of the database, as far as oracles compare it.
 #[derive(Debug, Default)]
@@ -30,6 +32,10 @@ pub struct Audit {
     pub asleep: BTreeMap<String, u64>,
     /// Introspections and sleeps that have taken effect.
     pub days: BTreeSet<(String, u64)>,
+    /// By sealed memory: the transition that sealed it.
+    pub sealed: BTreeMap<Digest, u64>,
+    /// The Merkle root after each transition, in their order.
+    pub transitions: Vec<Transition>,
 }
 
 impl Audit {
@@ -92,6 +98,9 @@ impl Audit {
         if version & WITH_DAYS != 0 {
             audit.read_days(&connection)?;
         }
+        if version & WITH_MEMORIES != 0 {
+            audit.read_memories(&connection)?;
+        }
         Ok(audit)
     }
 
@@ -108,6 +117,18 @@ impl Audit {
         let days = "SELECT agent, number FROM applied WHERE effect = '\"Slept\"' OR effect LIKE '{\"Introspected\"%'";
         each(connection, days, |row| {
             self.days.insert((row.get(0)?, row.get::<_, i64>(1)? as u64));
+            Ok(())
+        })
+    }
+
+    fn read_memories(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        each(connection, "SELECT digest, transition FROM sealed_memories", |row| {
+            self.sealed.insert(row.get(0)?, row.get::<_, i64>(1)? as u64);
+            Ok(())
+        })?;
+        each(connection, "SELECT transition, root, memories FROM merkle_roots ORDER BY transition", |row| {
+            let (number, memories) = (row.get::<_, i64>(0)? as u64, row.get::<_, i64>(2)? as u64);
+            self.transitions.push(Transition { number, root: row.get(1)?, memories });
             Ok(())
         })
     }

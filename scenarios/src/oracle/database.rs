@@ -39,6 +39,8 @@ pub struct NoLostWrite {
     auditor: Auditor,
     begun: BTreeSet<OperationKey>,
     acknowledged: BTreeMap<OperationKey, Effect>,
+    /// By transition: the operation that was said to have made it.
+    sealers: BTreeMap<u64, OperationKey>,
     /// What was there after the last crash, acknowledged or not.
     settled: Option<Reading>,
     /// Whether the machine has been down and nobody has woken since.
@@ -48,7 +50,8 @@ pub struct NoLostWrite {
 impl NoLostWrite {
     /// Shares the auditor's readings.
     pub fn new(auditor: Auditor) -> NoLostWrite {
-        NoLostWrite { auditor, begun: BTreeSet::new(), acknowledged: BTreeMap::new(), settled: None, is_down: false }
+        let (begun, acknowledged, sealers) = Default::default();
+        NoLostWrite { auditor, begun, acknowledged, sealers, settled: None, is_down: false }
     }
 
     fn violation(&self, message: String, object: &'static str, loss: &'static str) -> Violation {
@@ -110,16 +113,19 @@ impl NoLostWrite {
 fn object(effect: &Effect) -> &'static str {
     match effect {
         Effect::Board { .. } => "board-key",
-        Effect::TaskClaimed { .. } | Effect::TaskLeft { .. } => "task",
+        Effect::TaskClaimed { .. } | Effect::TaskLeft { .. } | Effect::NeedsSet { .. } => "task",
         Effect::ItemChecked { .. } => "item",
         Effect::NoteAppended { .. } => "note",
         Effect::AgentNoted { .. } => "agent-row",
         Effect::Introspected { .. } => "introspection",
+        Effect::Remembered { .. } => "memory",
         Effect::Slept => "sleep",
+        Effect::Ingested { .. } => "batch",
     }
 }
 
-/// What was there and isn't any more, of what never goes by itself: notes, versions and generations, what is ticked, done or closed.
+/// What was there and isn't any more, of what never goes by itself: notes, versions and generations, what is ticked, done, closed or
+/// sealed.
 fn gone(before: &Audit, now: &Audit) -> Option<(String, &'static str)> {
     let note = before.notes.keys().find(|note| !now.notes.contains_key(*note));
     let note = note.map(|(agent, number)| (format!("the note of {agent}#{number}"), "note"));
@@ -146,7 +152,11 @@ fn gone(before: &Audit, now: &Audit) -> Option<(String, &'static str)> {
         let (agent, number) = before.days.difference(&now.days).next()?;
         Some((format!("the close of {agent}#{number}"), "introspection"))
     };
-    note.or_else(board).or_else(generation).or_else(end).or_else(tick).or_else(day)
+    let memory = || {
+        let memory = before.sealed.keys().find(|memory| !now.sealed.contains_key(memory))?;
+        Some((format!("the seal of memory {memory}"), "memory"))
+    };
+    note.or_else(board).or_else(generation).or_else(end).or_else(tick).or_else(day).or_else(memory)
 }
 
 /// What of an acknowledged effect the database doesn't show.
@@ -165,7 +175,7 @@ fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String>
             let is_done = audit.tasks.get(task).is_some_and(|(_, is_done)| *is_done);
             (!is_done).then(|| format!("task `{task}` isn't done"))
         }
-        Effect::TaskLeft { .. } | Effect::AgentNoted { .. } => None,
+        Effect::TaskLeft { .. } | Effect::NeedsSet { .. } | Effect::AgentNoted { .. } => None,
         Effect::ItemChecked { task, item, generation } => {
             let found = audit.items.get(&(task.clone(), *item)).copied().flatten();
             (found != Some(*generation))
@@ -178,7 +188,11 @@ fn missing(key: &OperationKey, effect: &Effect, audit: &Audit) -> Option<String>
             let has = |note: &u32| audit.memories.contains_key(&(key.agent.clone(), key.number, note.to_string()));
             (0..*notes).find(|note| !has(note)).map(|note| format!("its note {note} isn't in the store"))
         }
-        Effect::Slept => None,
+        Effect::Remembered { memory, .. } => {
+            (!audit.sealed.contains_key(memory)).then(|| format!("memory {memory} isn't sealed"))
+        }
+        // What it did is for others to judge.
+        Effect::Slept | Effect::Ingested { .. } => None,
         Effect::NoteAppended { .. } => match audit.notes.get(&(key.agent.clone(), key.number)).map(Vec::as_slice) {
             None | Some([]) => Some("its note isn't there".into()),
             Some([found, ..]) if Effect::of_note(found) != *effect => Some("its note has another text".into()),
@@ -224,12 +238,21 @@ impl Invariant for NoLostWrite {
         }
         if let Some(OperationBegun { key, .. }) = event.claim() {
             self.begun.insert(key);
-        } else if let Some(Committed { key, effect, .. }) = event.claim()
-            && let Some(before) = self.acknowledged.insert(key.clone(), effect.clone())
-            && before != effect
-        {
-            let message = format!("{}#{} took effect twice: {before:?}, then {effect:?}", key.agent, key.number);
-            return Err(self.violation(message, object(&before), "doubled"));
+        } else if let Some(Committed { key, effect, .. }) = event.claim() {
+            // A transition has one maker. If another is said to have made it since, it was made anew, on a store that had lost it.
+            if let Effect::Remembered { transition, .. } = &effect
+                && let Some(other) = self.sealers.insert(transition.number, key.clone()).filter(|other| *other != key)
+            {
+                let ([by, then], number) = ([&other, &key].map(|key| &key.agent), transition.number);
+                let message =
+                    format!("transition {number} was acknowledged to {by}, and made anew for {then}: it was lost");
+                return Err(self.violation(message, "memory", "lost"));
+            }
+            let before = self.acknowledged.insert(key.clone(), effect.clone());
+            if let Some(before) = before.filter(|before| *before != effect) {
+                let message = format!("{}#{} took effect twice: {before:?}, then {effect:?}", key.agent, key.number);
+                return Err(self.violation(message, object(&before), "doubled"));
+            }
         }
         Ok(())
     }

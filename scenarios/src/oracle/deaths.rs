@@ -1,7 +1,8 @@
 //! What must happen sometimes where agents die: read off the calls and claims of those who died and of those who came after. It judges nothing.
 
 use super::lives::Lives;
-use super::paths::{DATABASE, DOCUMENTS, STAGED};
+use super::memories::memory_at;
+use super::paths::{DATABASE, DOCUMENTS, MEMORIES, STAGED};
 use seedstorm_model::claims::Awake;
 use seedstorm_model::file::temporary_owner;
 use seedstorm_sim::View;
@@ -84,7 +85,7 @@ impl Invariant for Deaths {
 impl Deaths {
     fn killed(&self, process: ProcessId, place: &Place, view: &View<'_>) {
         let left_temporary = || {
-            let directories = [DOCUMENTS, STAGED].map(|directory| directory.trim_end_matches('/'));
+            let directories = [DOCUMENTS, MEMORIES, STAGED].map(|directory| directory.trim_end_matches('/'));
             let names =
                 directories.into_iter().flat_map(|directory| view.disk().read_dir(directory).unwrap_or_default());
             let mut owners = names.filter_map(|name| temporary_owner(&name));
@@ -127,6 +128,9 @@ impl Deaths {
                 }
             }
             (CallKind::Unlink, Ok(_)) => {
+                if memory_at(path()).is_some() {
+                    view.cover("orphan_swept");
+                }
                 let owner = temporary_owner(path());
                 if owner.is_some_and(|owner| self.lives.of(process) != Some(&owner)) {
                     view.cover("temp_reaped");

@@ -1,6 +1,6 @@
 //! `documents-kept` and `files-whole`: replaced files lose no acknowledged revision, and are never empty or torn.
 
-use super::paths::{DOCUMENTS, LOCKS};
+use super::paths::{DOCUMENTS, LOCKS, MEMORIES};
 use seedstorm_model::claims::{DocumentLoaded, DocumentSaved, OperationBegun};
 use seedstorm_model::file;
 use seedstorm_sim::View;
@@ -159,9 +159,11 @@ impl Invariant for FilesWhole {
     }
 }
 
-/// What a run leaves behind with something in it: documents, those put aside and half-written ones too, and records of locks' owners.
+/// What a run leaves behind with something in it: memories, documents, those put aside and half-written ones too, and records of locks' owners.
 fn has_content(path: &str) -> bool {
-    path.starts_with(DOCUMENTS) || path.strip_prefix(LOCKS).is_some_and(|name| name.ends_with(".owner"))
+    path.starts_with(DOCUMENTS)
+        || path.starts_with(MEMORIES)
+        || path.strip_prefix(LOCKS).is_some_and(|name| name.ends_with(".owner"))
 }
 
 pub(super) fn is_document(path: &str) -> bool {

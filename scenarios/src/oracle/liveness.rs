@@ -1,6 +1,8 @@
 //! `calm-completes`: safety first, then liveness. Once the faults have stopped, each kind of operation completes at least once.
 
-use seedstorm_model::claims::{Checkpointed, Committed, DocumentSaved, OperationBegun, SnapshotRead, StatusSeen};
+use seedstorm_model::claims::{
+    Checkpointed, Committed, DocumentSaved, MemoriesVerified, OperationBegun, SnapshotRead, StatusSeen,
+};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::sys::claim::Claim;
@@ -34,7 +36,14 @@ impl Invariant for CalmCompletes {
             self.current.insert(process, kind);
             return Ok(());
         }
-        let kinds = [Committed::KIND, SnapshotRead::KIND, DocumentSaved::KIND, Checkpointed::KIND, StatusSeen::KIND];
+        let kinds = [
+            Committed::KIND,
+            SnapshotRead::KIND,
+            DocumentSaved::KIND,
+            Checkpointed::KIND,
+            MemoriesVerified::KIND,
+            StatusSeen::KIND,
+        ];
         if let Body::Claim { kind, .. } = event.body
             && kinds.contains(&kind)
             && view.is_calm()

@@ -2,10 +2,12 @@
 
 mod agents_return;
 mod audit;
+pub mod beliefs;
 mod board;
 mod commits;
 mod coverage;
 mod damage;
+mod damage_named;
 mod database;
 mod day_closed;
 mod deaths;
@@ -15,8 +17,11 @@ mod idle_transaction;
 mod liveness;
 mod lives;
 mod locks_free;
+mod memories;
+mod memory_set;
 mod owner_records;
 pub mod paths;
+mod seal_true;
 pub mod signals;
 mod staged_notes;
 mod status;
@@ -30,6 +35,7 @@ pub use board::BoardSerializable;
 pub use commits::AcknowledgedDurable;
 pub use coverage::Coverage;
 pub use damage::DamageKept;
+pub use damage_named::DamageNamed;
 pub use database::{Auditor, DatabaseSound, NoLostWrite};
 pub use day_closed::DayClosed;
 pub use deaths::Deaths;
@@ -38,13 +44,17 @@ pub use exits::{LockTimeoutsHandled, NoUnhandledError};
 pub use idle_transaction::NoIdleTransaction;
 pub use liveness::CalmCompletes;
 pub use locks_free::LocksFree;
+pub use memories::{MemoriesKept, OrphansSwept};
+pub use memory_set::MemorySet;
 pub use owner_records::{DeadLocksReclaimed, OwnerRecordsWhole};
+pub use seal_true::{SealAccount, SealTrue};
 pub use staged_notes::StagedNotesKept;
 pub use status::StatusTrue;
 pub use task_claims::ClaimSingleWinner;
 pub use temporaries::{LiveTemporariesKept, TemporariesExclusive, TemporariesReaped};
 pub use wakes::WakeSucceeds;
 
+use seedstorm_model::memory::Digest;
 use seedstorm_sim::World;
 
 /// The invariants of a swarm of agents: (id, what must hold).
@@ -54,6 +64,7 @@ pub const SWARM: &[(&str, &str)] = &[
     ("board-serializable", "transactions on the board have a serial order that agrees with what each read and wrote"),
     ("calm-completes", "in the calm phase at least one operation of each kind completes"),
     ("claim-single-winner", "a task's claim has one winner in each generation, and only the winner works under it"),
+    ("damage-named", "a verification names each sealed memory whose file is damaged, and nothing that is whole"),
     ("database-sound", "SQLite's integrity_check and foreign_key_check find nothing, at the end and after each crash"),
     (
         "documents-kept",
@@ -62,8 +73,11 @@ pub const SWARM: &[(&str, &str)] = &[
     ("files-whole", "documents are never empty or torn"),
     ("lock-timeouts-handled", "no agent ends because a lock timed out"),
     ("locks-free", "no lock is left in the name of a process that ended well, at the end"),
+    ("memories-kept", "each memory that was acknowledged or outlived a crash is sealed and in its file, byte for byte"),
     ("no-lost-write", "each acknowledged write is in the database once, at the end and after each crash"),
     ("no-unhandled-error", "no agent ends with an error that it should have handled"),
+    ("orphans-swept", "after a crash at any moment no memory's file is left that isn't sealed"),
+    ("seal-true", "the Merkle root after each transition is that of the memories sealed by then, claimed and stored"),
 ];
 
 /// Adds the invariants of [`SWARM`] to a world.
@@ -73,10 +87,46 @@ pub fn watch_swarm(world: &mut World) {
     world.invariant(BoardSerializable::default());
     let auditor = Auditor::default();
     world.invariant(NoLostWrite::new(auditor.clone()));
-    world.invariant(DatabaseSound::new(auditor));
+    world.invariant(DatabaseSound::new(auditor.clone()));
     // A file that isn't whole has lost its revision, too: that it is damaged says more.
     world.invariant(FilesWhole);
     world.invariant(DocumentsKept::default());
+    world.invariant(SealTrue::new(auditor.clone()));
+    world.invariant(MemoriesKept::new(auditor.clone()));
+    world.invariant(OrphansSwept);
+    world.invariant(DamageNamed::new(auditor));
+    world.invariant(AgentsReturn);
+    world.invariant(LockTimeoutsHandled);
+    world.invariant(NoUnhandledError);
+    world.invariant(LocksFree::default());
+    world.invariant(CalmCompletes::default());
+    world.invariant(Coverage::default());
+}
+
+/// The invariants of agents that work with nothing but the store: (id, what must hold).
+pub const STORE: &[(&str, &str)] = &[
+    ("acknowledged-durable", "at each acknowledgement the commit's WAL frames are durable, and there is a commit"),
+    ("agents-return", "after a crash at any moment the agents that wake are in the store, as lives of the new boot"),
+    ("calm-completes", "in the calm phase at least one operation of each kind completes"),
+    ("damage-named", "a verification names each sealed memory whose file is damaged, and nothing that is whole"),
+    ("database-sound", "SQLite's integrity_check and foreign_key_check find nothing, at the end and after each crash"),
+    ("lock-timeouts-handled", "no agent ends because a lock timed out"),
+    ("locks-free", "no lock is left in the name of a process that ended well, at the end"),
+    ("memories-kept", "each memory that was acknowledged or outlived a crash is sealed and in its file, byte for byte"),
+    ("no-unhandled-error", "no agent ends with an error that it should have handled"),
+    ("orphans-swept", "after a crash at any moment no memory's file is left that isn't sealed"),
+    ("seal-true", "the Merkle root after each transition is that of the memories sealed by then, claimed and stored"),
+];
+
+/// Adds the invariants of [`STORE`] to a world in which the first transition seals these memories.
+pub fn watch_store(laid_down: impl IntoIterator<Item = Digest>, world: &mut World) {
+    world.invariant(AcknowledgedDurable::default());
+    let auditor = Auditor::default();
+    world.invariant(DatabaseSound::new(auditor.clone()));
+    world.invariant(SealTrue::after(auditor.clone(), laid_down));
+    world.invariant(MemoriesKept::new(auditor.clone()));
+    world.invariant(OrphansSwept);
+    world.invariant(DamageNamed::new(auditor));
     world.invariant(AgentsReturn);
     world.invariant(LockTimeoutsHandled);
     world.invariant(NoUnhandledError);

@@ -6,5 +6,7 @@ pub const DATABASE: &str = "/swarm/state.db";
 pub const DOCUMENTS: &str = "/swarm/documents/";
 /// Staged notes and seals, with the slash.
 pub const STAGED: &str = "/swarm/staged/";
+/// Sealed memories, with the slash.
+pub const MEMORIES: &str = "/swarm/memories/";
 /// Lock files, with the slash.
 pub const LOCKS: &str = "/swarm/.locks/";

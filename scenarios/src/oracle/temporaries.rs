@@ -2,7 +2,7 @@
 //! with it.
 
 use super::lives::Lives;
-use super::paths::{DOCUMENTS, LOCKS, STAGED};
+use super::paths::{DOCUMENTS, LOCKS, MEMORIES, STAGED};
 use seedstorm_model::file::temporary_owner;
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
@@ -92,7 +92,7 @@ fn is_temporary(name: &str) -> bool {
 
 /// Temporary files on a disk.
 fn left(disk: &Disk) -> impl Iterator<Item = String> {
-    [DOCUMENTS, LOCKS, STAGED].into_iter().flat_map(|directory| {
+    [DOCUMENTS, LOCKS, MEMORIES, STAGED].into_iter().flat_map(|directory| {
         let names = disk.read_dir(directory.trim_end_matches('/')).unwrap_or_default();
         names.into_iter().filter(|name| is_temporary(name)).map(move |name| format!("{directory}{name}"))
     })

@@ -98,6 +98,16 @@ where
     run_watched(plan, 1, (with_days(), restart), watch_all, program)
 }
 
+/// Runs one agent, this program, where memories are sealed. It lives again after a crash.
+pub(crate) fn run_memories<F>(plan: &Plan, program: impl Fn(Agent, u32) -> F + Clone + Sync + 'static) -> Outcome
+where
+    F: Future<Output = Exit> + 'static,
+{
+    let restart = RestartPolicy::OnFailure { first_ns: MILLI_NS, last_ns: MILLI_NS };
+    let config = Config { keeps_memories: true, ..Config::default() };
+    run_watched(plan, 1, (config, restart), watch_swarm, program)
+}
+
 fn with_days() -> Config {
     Config { keeps_days: true, ..Config::default() }
 }

@@ -26,7 +26,7 @@ pub struct LockReclaimed {
     last_held_ns: BTreeMap<String, u64>,
     /// Whether a lock's last holder held it exclusively.
     is_exclusive: BTreeMap<String, bool>,
-    /// When claims last began to lag behind effects, in nanoseconds.
+    /// Until when claims are known to have lagged behind effects, in nanoseconds.
     unsettled_ns: u64,
     /// By lock: a timeout that no holder explains, so far.
     suspects: BTreeMap<String, (u64, Violation)>,
@@ -42,15 +42,19 @@ impl Invariant for LockReclaimed {
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        let unsettles = match event.body {
+        let lasts_ns = match event.body {
             // Who ends well has said of each lock that it took that it did.
-            Body::Ended(Ended::Exited { code: 0, .. }) => false,
-            Body::Paused | Body::Resumed | Body::Ended(_) | Body::MachineStarted | Body::CalmBegan => true,
-            Body::Fault { kind, .. } => kind == FaultKind::Delay,
-            _ => false,
+            Body::Ended(Ended::Exited { code: 0, .. }) => None,
+            Body::Paused | Body::Resumed | Body::Ended(_) | Body::MachineStarted | Body::CalmBegan => Some(0),
+            // The call that is delayed may be a claim: until it is made, who has the lock can't be known.
+            Body::Fault { kind: FaultKind::Delay, id } => {
+                let fault = view.plan().faults.iter().find(|fault| fault.id == id);
+                Some(fault.map_or(0, |fault| fault.for_ns))
+            }
+            _ => None,
         };
-        if unsettles {
-            self.unsettled_ns = event.time_ns;
+        if let Some(lasts_ns) = lasts_ns {
+            self.unsettled_ns = self.unsettled_ns.max(event.time_ns + lasts_ns);
             self.suspects.clear();
         }
         if let Some(LockAcquired { lock, exclusion, .. }) = event.claim() {

@@ -77,8 +77,12 @@ impl<'a> Explorer<'a> {
     ) -> Explorer<'a> {
         let is_wanted = kernel.with(|core| core.driver.as_ref().is_some_and(|driver| driver.judges_survivors()));
         let sample = match choice {
-            _ if !is_wanted => return Explorer::none(),
             CrashPoints::None => return Explorer::none(),
+            _ if !is_wanted => {
+                // So that nobody takes the silence for a proof.
+                kernel.with(|core| core.count("crash_points_without_judge", 1));
+                return Explorer::none();
+            }
             CrashPoints::Sampled(count) => Some(Sample::draw(count, plan.operations.len() as u64, plan.seed)),
             CrashPoints::All => None,
         };
@@ -151,7 +155,7 @@ impl Exploration<'_> {
             if let Err((mut violation, report)) = self.judge(kernel, image, moment) {
                 kernel.with(|core| {
                     let words = core.crash_in_words(task, is_acknowledgement, &report, &violation.message);
-                    violation.message = format!("{}; {words}", violation.message);
+                    violation.message = format!("{}\n{words}", violation.message);
                     core.violations.push(violation.at(core.step, core.now_ns));
                 });
                 return true;
@@ -254,7 +258,8 @@ impl Core {
         let (kept, lost) = self.disk.kept_and_lost(report);
         let kept = some_of(kept, message, "kept nothing that was not durable");
         let lost = some_of(lost, message, "lost nothing");
-        format!("had the power failed at step {}, {moment}, on a disk that {kept}; {lost}", self.step)
+        // Three lines: each of the lists may be long.
+        format!("had the power failed at step {}, {moment}, on a disk\nthat {kept};\n{lost}", self.step)
     }
 }
 

@@ -171,6 +171,6 @@ fn what_was_judged_is_judged_again_when_more_was_acknowledged() {
     fired(
         &outcome,
         "kept",
-        &["revision 1 is gone", "just after agent-0's claim", "kept nothing that was not durable; lost nothing"],
+        &["revision 1 is gone", "just after agent-0's claim", "that kept nothing that was not durable;\nlost nothing"],
     );
 }

@@ -1,5 +1,6 @@
 //! Our sides of the ratios bench, each run in a process of its own.
 
+mod beliefs;
 mod small;
 
 use crate::workload;
@@ -58,6 +59,7 @@ pub(crate) fn run(arguments: &[String]) -> String {
             }
             format!("{steps} {}", start.elapsed().as_secs_f64())
         }
+        Some("beliefs") => format!("{}", beliefs::touched_vs_dependents(number(1) as usize)),
         Some("rss") => {
             let options = storm_options(4, 5);
             let mut resident = [0.0; 2];

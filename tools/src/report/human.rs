@@ -84,7 +84,7 @@ impl<W: Write> Human<W> {
         }
         for violation in &result.violations {
             writeln!(self.output, "\nviolated: {}", violation.invariant)?;
-            writeln!(self.output, "  {}", violation.message)?;
+            writeln!(self.output, "  {}", indented(&violation.message))?;
             writeln!(
                 self.output,
                 "  at step {}, {} into the run",
@@ -128,7 +128,7 @@ impl<W: Write> Human<W> {
         }
         for group in &summary.fingerprints {
             writeln!(self.output, "\n{} × {}", group.seeds.len(), group.fingerprint)?;
-            writeln!(self.output, "  {}", group.message)?;
+            writeln!(self.output, "  {}", indented(&group.message))?;
             writeln!(self.output, "  seeds {}", some_of(&group.seeds))?;
             for path in &group.reproducers {
                 writeln!(self.output, "  reproducer: {path}")?;
@@ -197,10 +197,18 @@ fn summary_of_run(result: &RunResult) -> Table {
     add(&mut table, "zero-byte files", result.count("zero_byte_files"));
     let crashes = ["crash_points", "crash_images", "crash_recoveries"].map(|name| result.count(name));
     add_crash_points(&mut table, crashes);
+    if result.count("crash_points_without_judge") > 0 {
+        add(&mut table, "crash points", "none explored: no invariant judges what a crash leaves");
+    }
     add_latencies(&mut table, &result.strategy, &result.metrics);
     add(&mut table, "coverage", counts(&result.coverage));
     add(&mut table, "trace hash", result.trace_hash.as_deref().unwrap_or("none"));
     table
+}
+
+/// A message whose further lines stand under its first.
+fn indented(message: &str) -> String {
+    message.replace('\n', "\n  ")
 }
 
 /// How many points were explored; distinct images; recoveries.

@@ -15,6 +15,7 @@ use crate::cli::SweepArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
 use crate::keep;
 use crate::measured::Stopwatch;
+use crate::misplaced;
 use crate::report::{Human, RunEvent, Sink, SweepLines, SweepSummary, colours_are_wanted};
 use crate::shell;
 use coordinator::{Sweep, Swept};
@@ -33,6 +34,7 @@ pub const WORKER_INVARIANTS: &[(&str, &str)] = &[
 pub(crate) fn sweep(catalogue: Catalogue, program: &str, arguments: &SweepArguments) -> Result<Exit> {
     let scenarios = catalogue.select(&arguments.scenarios)?;
     let options = arguments.draw.options()?;
+    misplaced::warn(&scenarios, &options);
     // What can't be drawn for one seed can't for any: better said now than by a worker.
     for scenario in &scenarios {
         scenario.plan(Seed(arguments.seeds.first), &options).map_err(|error| Problem::usage(error.to_string()))?;
