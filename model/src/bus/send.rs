@@ -84,6 +84,9 @@ enum Tried {
     Stopped(Stop),
 }
 
+/// What a signal is to be, worked out inside the transaction; or why there is none.
+type Drafting = Rc<dyn Fn(&Connection, u32) -> rusqlite::Result<Result<Draft, Tried>>>;
+
 impl Member {
     /// Sends a signal.
     ///
@@ -131,11 +134,7 @@ impl Member {
         self.carry_out(sys, Rc::new(draft)).await
     }
 
-    async fn carry_out(
-        &mut self,
-        sys: &Sys,
-        draft: Rc<dyn Fn(&Connection, u32) -> rusqlite::Result<Result<Draft, Tried>>>,
-    ) -> Result<SendOutcome, AgentError> {
+    async fn carry_out(&mut self, sys: &Sys, draft: Drafting) -> Result<SendOutcome, AgentError> {
         let attempt = Attempt {
             life: self.life,
             state: self.state.clone(),
