@@ -72,6 +72,9 @@ struct Draft {
     answers: Option<SignalId>,
 }
 
+/// A draft, or why there is nothing to send.
+type Drafted = rusqlite::Result<Result<Draft, Tried>>;
+
 /// What a try of the transaction came to.
 enum Tried {
     Sent(State, Rc<Signal>, Recipients, Option<BTreeMap<u32, Address>>),
@@ -107,7 +110,7 @@ impl Member {
             let (content, operation) = (outgoing.content.clone(), outgoing.operation);
             Ok(Ok(Draft { to, answer_by, content, operation, answers: None }))
         };
-        self.carry_out(sys, Rc::new(draft)).await
+        self.carry_out(sys, draft).await
     }
 
     /// Sends the next answer that this member owes, if there is one.
@@ -128,13 +131,13 @@ impl Member {
             let to = Recipients::One(answers.sender.agent);
             Ok(Ok(Draft { to, answer_by: 0, content, operation: 0, answers: Some(answers) }))
         };
-        self.carry_out(sys, Rc::new(draft)).await
+        self.carry_out(sys, draft).await
     }
 
     async fn carry_out(
         &mut self,
         sys: &Sys,
-        draft: Rc<dyn Fn(&Connection, u32) -> rusqlite::Result<Result<Draft, Tried>>>,
+        draft: impl Fn(&Connection, u32) -> Drafted + 'static,
     ) -> Result<SendOutcome, AgentError> {
         let attempt = Attempt {
             life: self.life,
