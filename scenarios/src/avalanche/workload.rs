@@ -100,6 +100,9 @@ const BESIDE: &[(&str, u64)] = &[("checkpoint", 6), ("verify", 3)];
 /// Operation ids of one agent begin here, times its index plus one.
 const IDS_PER_AGENT: u64 = 1_000_000;
 
+/// About how many steps an operation takes, retries and waits included, as counted over a thousand seeds.
+const STEPS_OF_OPERATION: u64 = 280;
+
 /// Draws the plan of a seed.
 ///
 /// # Errors
@@ -114,8 +117,6 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
         let (option, value) = ("--set page_bytes".into(), number("page_bytes").to_string());
         return Err(OptionsError { option, value, allowed: "a power of two from 512 to 65536".into() });
     }
-    let drawn = if seed.stream("strategy").chance(1, 2) { StrategyPlan::Timed } else { StrategyPlan::Random };
-    let strategy = options.strategy.unwrap_or(drawn);
     let mut stream = seed.stream("bursts");
     let mut busy_ns: Vec<u64> = (0..number("bursts")).map(|_| stream.below(chaos_ns - chaos_ns / 4)).collect();
     busy_ns.sort_unstable();
@@ -128,6 +129,8 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
         weights: weights(seed),
     };
     let operations = shape.operations(seed, workers, chaos_ns, &busy_ns);
+    let strategy =
+        options.strategy.unwrap_or_else(|| StrategyPlan::drawn(seed, operations.len() as u64 * STEPS_OF_OPERATION));
     let names: Vec<String> = (0..workers).map(|index| format!("agent-{index}")).collect();
     let faults = menu.draw(seed, options, &names, chaos_ns, &busy_ns);
     let persistence = match word("persistence").as_str() {

@@ -191,6 +191,9 @@ fn one_message_can_be_duplicated_and_reordered() {
     assert_eq!(got(&ran), [2, 1, 3, 1, 4]);
     assert_eq!((covered(&ran, "reordered"), covered(&ran, "duplicated")), (1, 1));
     assert_eq!(message_faults(&ran).len(), 2);
+    // A copy overtakes nothing: it is no later message.
+    let ran = run_two(vec![nth(1, FaultKind::MessageDuplicate, 2), nth(2, FaultKind::MessageReorder, 2)], 4);
+    assert_eq!(got(&ran), [1, 2, 3, 2, 4]);
 }
 
 #[test]

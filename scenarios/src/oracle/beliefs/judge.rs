@@ -25,8 +25,10 @@ pub struct Case<'a> {
 }
 
 /// What is wrong: in words, with which kind of object, and what happened to it.
+#[derive(Debug)]
 pub struct Wrong {
-    message: String,
+    /// In words.
+    pub message: String,
     object: &'static str,
     loss: &'static str,
 }
@@ -139,6 +141,14 @@ pub fn core_kept(case: &Case<'_>) -> Result<(), Wrong> {
     if let Some(id) = reading.accepted.beliefs.keys().filter(is_core).find(|id| !case.plan.core.contains_key(id)) {
         let message = format!("{} was never laid down, and is a core memory", name(case, id));
         return wrong(message, "core-memory", "invented");
+    }
+    if let Some(edge) = reading.accepted.supersessions.values().find(|edge| case.plan.core.contains_key(&edge.older)) {
+        let message = format!(
+            "{} was recorded as what supersedes core memory {}",
+            name(case, &edge.newer),
+            name(case, &edge.older)
+        );
+        return wrong(message, "core-memory", "superseded");
     }
     for (id, belief) in &case.plan.core {
         if !reading.accepted.beliefs.contains_key(id) {
