@@ -1,5 +1,6 @@
 //! How an engine is set up. Everything that a deployment may choose is here; what must not be chosen isn't.
 
+use crate::bus::BusConfig;
 use crate::lock::{BackoffPolicy, LockKind};
 use crate::mutant::Mutant;
 
@@ -37,6 +38,8 @@ pub struct Config {
     pub reader_age_ns_max: u64,
     /// Whether agents keep days: whether they may introspect and sleep. The tables for it are then made, too.
     pub keeps_days: bool,
+    /// How agents exchange signals, if they do. The tables for it are then made, too.
+    pub bus: Option<BusConfig>,
     /// Whether agents remember: whether memories may be sealed. The tables for it are then made, too.
     pub keeps_memories: bool,
     /// Whether tasks may need each other: whether one is only ready when others are done. The table for it is then made, too.
@@ -65,6 +68,7 @@ impl Default for Config {
             reader_pause_ns: 2_000_000,
             reader_age_ns_max: 10_000_000_000,
             keeps_days: false,
+            bus: None,
             keeps_memories: false,
             tasks_need_each_other: false,
             keeps_beliefs: false,

@@ -111,9 +111,11 @@ fn draw_one(
         FaultKind::FailedSync | FaultKind::LyingSync => {
             FaultPlan { when: storage(stream, moment, CallKind::Sync, 1 + nth / 4, by_position), ..fault }
         }
-        FaultKind::MessageLoss | FaultKind::MessageDuplicate | FaultKind::MessageDelay | FaultKind::MessageReorder => {
-            of_messages(stream, fault, nth, for_ns)
-        }
+        FaultKind::MessageLoss
+        | FaultKind::MessageDuplicate
+        | FaultKind::MessageDelay
+        | FaultKind::MessageReorder
+        | FaultKind::MessageGarble => of_messages(stream, fault, nth, for_ns),
         FaultKind::Partition => {
             let mut from: Vec<String> = processes.iter().filter(|_| stream.chance(1, 2)).cloned().collect();
             if from.is_empty() || from.len() == processes.len() {

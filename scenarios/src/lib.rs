@@ -5,9 +5,11 @@ pub mod avalanche;
 pub mod concurrency_storm;
 pub mod contradiction_avalanche;
 pub mod faults;
+pub mod flood;
 pub mod guillotine;
 pub mod oracle;
 pub mod setting;
+pub mod signal_flood;
 pub mod swarm;
 pub mod workload;
 
@@ -15,5 +17,10 @@ use seedstorm_sim::Scenario;
 
 /// Every scenario, in the order in which `--scenarios all` runs them.
 pub fn all() -> &'static [&'static (dyn Scenario + Sync)] {
-    &[&concurrency_storm::ConcurrencyStorm, &guillotine::Guillotine, &contradiction_avalanche::ContradictionAvalanche]
+    &[
+        &concurrency_storm::ConcurrencyStorm,
+        &guillotine::Guillotine,
+        &signal_flood::SignalFlood,
+        &contradiction_avalanche::ContradictionAvalanche,
+    ]
 }

@@ -2,6 +2,7 @@
 //! what the row's *must* says. docs/faults.md lists them.
 
 mod board;
+mod bus;
 mod file;
 mod harness;
 mod lock;

@@ -84,7 +84,26 @@ fn main() {
             "steps/s in short runs against a long one",
         )
     });
+    ratio("causality_overhead", &|| {
+        // Seconds for the same floods: with the checks over without them.
+        paired(
+            &|| child(&["flood", "unchecked", "100", "60"]),
+            &|| child(&["flood", "checked", "100", "60"]),
+            "seeds/s",
+        )
+    });
+    ratio("flood_step_time_1e6_vs_1e4", &|| {
+        paired(
+            &|| child(&["flood-steps", SHORT_FLOOD_MS, "100"]),
+            &|| child(&["flood-steps", LONG_FLOOD_MS, "1"]),
+            "steps/s in short floods against a long one",
+        )
+    });
 }
+
+/// Floods of about 10⁴ and 10⁶ steps, in milliseconds of flooding.
+const SHORT_FLOOD_MS: &str = "100";
+const LONG_FLOOD_MS: &str = "20000";
 
 /// The median ratio of rates, the first over the second, in turn.
 fn paired(first: &dyn Fn() -> f64, second: &dyn Fn() -> f64, unit: &str) -> (f64, String) {

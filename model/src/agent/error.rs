@@ -33,6 +33,20 @@ pub enum AgentError {
         /// The other.
         process: ProcessIdentity,
     },
+    /// Its stored clock isn't one. It has been put aside, and nothing is sent or delivered until somebody has seen to it.
+    #[error("the stored clock of `{name}` is refused: {why}")]
+    ClockRefused {
+        /// The agent's name.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// A later life of this agent exchanges signals.
+    #[error("a later life of agent `{name}` has begun")]
+    Superseded {
+        /// The agent's name.
+        name: String,
+    },
     /// The process was asked to end before the agent was awake.
     #[error("asked to end")]
     Terminating,

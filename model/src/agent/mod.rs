@@ -15,5 +15,6 @@ mod work_kind;
 
 pub use beliefs::lay_down;
 pub use error::AgentError;
+pub(crate) use wake::Tries;
 pub use wake::{Agent, prepare, wake};
 pub use work_kind::{Done, Work, WorkKind};

@@ -99,6 +99,14 @@ impl Agent {
         }
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn store(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
     /// What there is; `None` if the store can't be reached now.
     ///
     /// # Errors
@@ -190,19 +198,19 @@ impl Agent {
 }
 
 /// Tries of something that an agent can't wake without.
-pub(super) struct Tries {
+pub(crate) struct Tries {
     what: &'static str,
     since_ns: u64,
     backoff: Backoff,
 }
 
 impl Tries {
-    pub(super) fn new(sys: &Sys, what: &'static str) -> Tries {
+    pub(crate) fn new(sys: &Sys, what: &'static str) -> Tries {
         Tries { what, since_ns: sys.monotonic_ns(), backoff: Backoff::new(BackoffPolicy::DecorrelatedJitter, None) }
     }
 
     /// Sleeps before the next try.
-    pub(super) async fn again(&mut self, sys: &Sys) -> Result<(), AgentError> {
+    pub(crate) async fn again(&mut self, sys: &Sys) -> Result<(), AgentError> {
         if sys.is_terminating() {
             return Err(AgentError::Terminating);
         }

@@ -5,6 +5,7 @@
 
 mod agent;
 mod beliefs;
+mod bus;
 mod file;
 mod lock;
 mod memory;
@@ -61,6 +62,26 @@ pub enum Mutant {
     WalDeletedOnRecovery,
     /// A transaction that failed stays open.
     TransactionLeftOpen,
+    /// A delivery doesn't merge the signal's clock.
+    MergeSkipped,
+    /// A send's tick isn't written down.
+    TickNotPersisted,
+    /// A delivery doesn't tick.
+    ReceiveWithoutTick,
+    /// A life begins from an old snapshot of its clock.
+    ClockFromSnapshot,
+    /// Whatever looks like a clock is read.
+    DuplicateKeysAccepted,
+    /// A pruned entry counts as unknown.
+    PruningBreaksDescent,
+    /// A signal leaves the queue before it has taken effect.
+    AcknowledgedBeforeDelivered,
+    /// A signal counts as seen before it has taken effect.
+    SeenBeforeProcessed,
+    /// The outbound and the inbound half of a send are committed apart.
+    TwoStepSend,
+    /// A broadcast leaves out one member.
+    BroadcastMissesOne,
     /// The Merkle root is hashed over the memories in the order in which they came.
     RootOverUnsortedLeaves,
     /// A memory is noted as sealed, and the tree is left as it was.
@@ -99,8 +120,15 @@ pub struct MutantInfo {
 }
 
 /// Every mutant, one list for each family.
-const FAMILIES: &[&[MutantInfo]] =
-    &[lock::CATALOGUE, file::CATALOGUE, store::CATALOGUE, agent::CATALOGUE, memory::CATALOGUE, beliefs::CATALOGUE];
+const FAMILIES: &[&[MutantInfo]] = &[
+    lock::CATALOGUE,
+    file::CATALOGUE,
+    store::CATALOGUE,
+    agent::CATALOGUE,
+    bus::CATALOGUE,
+    memory::CATALOGUE,
+    beliefs::CATALOGUE,
+];
 
 /// Every mutant.
 pub fn catalogue() -> impl Iterator<Item = &'static MutantInfo> {

@@ -30,7 +30,7 @@ pub(super) enum Remedy {
 
 /// A failed attempt.
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(crate) struct Trouble {
     pub(super) remedy: Remedy,
     pub(super) step: &'static str,
     pub(super) source: rusqlite::Error,

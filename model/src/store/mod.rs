@@ -27,3 +27,4 @@ pub use error::StoreError;
 pub use needs::{Cycle, Needed};
 pub use tasks::HeldTask;
 pub use transaction::Outcome;
+pub(crate) use transaction::{Bounds, commit_halfway};

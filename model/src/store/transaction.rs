@@ -185,17 +185,47 @@ impl Store {
         step: &'static str,
         body: impl Fn(&Os, &Connection) -> rusqlite::Result<T> + 'static,
     ) -> Result<Result<T, Trouble>, StoreError> {
+        self.change_within(sys, step, Bounds::Transaction, body).await
+    }
+
+    /// As [`Store::change`], in these bounds.
+    pub(crate) async fn change_within<T: 'static>(
+        &mut self,
+        sys: &Sys,
+        step: &'static str,
+        bounds: Bounds,
+        body: impl Fn(&Os, &Connection) -> rusqlite::Result<T> + 'static,
+    ) -> Result<Result<T, Trouble>, StoreError> {
         self.run(
             sys,
             None,
             Rc::new(move |os, connection| {
                 let sort = |error| Trouble::of(step, error, None);
-                run_cached(connection, "BEGIN IMMEDIATE").map_err(sort)?;
+                if bounds == Bounds::Transaction {
+                    run_cached(connection, "BEGIN IMMEDIATE").map_err(sort)?;
+                }
                 let done = body(os, connection).map_err(sort)?;
-                run_cached(connection, "COMMIT").map_err(Trouble::of_commit)?;
+                if bounds == Bounds::Transaction {
+                    run_cached(connection, "COMMIT").map_err(Trouble::of_commit)?;
+                }
                 Ok(done)
             }),
         )
         .await
     }
+}
+
+/// What holds the statements of a change together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bounds {
+    /// One transaction.
+    Transaction,
+    /// Nothing: there is one statement, and it reads.
+    OneStatement,
+}
+
+/// Commits what has been done so far of a transaction, and begins another. No sound change is made in two halves: it is for planted bugs.
+pub(crate) fn commit_halfway(connection: &Connection) -> rusqlite::Result<()> {
+    run_cached(connection, "COMMIT")?;
+    run_cached(connection, "BEGIN IMMEDIATE")
 }

@@ -22,6 +22,7 @@ mod memory_set;
 mod owner_records;
 pub mod paths;
 mod seal_true;
+pub mod signals;
 mod staged_notes;
 mod status;
 mod task_claims;
@@ -132,6 +133,25 @@ pub fn watch_store(laid_down: impl IntoIterator<Item = Digest>, world: &mut Worl
     world.invariant(LocksFree::default());
     world.invariant(CalmCompletes::default());
     world.invariant(Coverage::default());
+}
+
+/// The invariants that agents on the bus share with a swarm: (id, what must hold).
+pub const BUS: &[(&str, &str)] = &[
+    ("agents-return", "after a crash at any moment the agents that wake are in the store, as lives of the new boot"),
+    ("database-sound", "SQLite's integrity_check and foreign_key_check find nothing, at the end and after each crash"),
+    ("lock-timeouts-handled", "no agent ends because a lock timed out"),
+    ("locks-free", "no lock is left in the name of a process that ended well, at the end"),
+    ("no-unhandled-error", "no agent ends with an error that it should have handled"),
+];
+
+/// Adds the invariants of [`signals::SIGNALS`] and [`BUS`] to a world.
+pub fn watch_bus(world: &mut World) {
+    signals::watch_signals(world);
+    world.invariant(DatabaseSound::new(Auditor::default()));
+    world.invariant(AgentsReturn);
+    world.invariant(LockTimeoutsHandled);
+    world.invariant(NoUnhandledError);
+    world.invariant(LocksFree::default());
 }
 
 /// The invariants of agents that keep days and die: (id, what must hold).

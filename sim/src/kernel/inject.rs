@@ -140,10 +140,9 @@ impl Injector {
         self.watched.iter_mut().for_each(Vec::clear);
         self.watches_some = false;
         self.follows_positions = false;
-        self.messages.stop();
     }
 
-    /// The faults that hit messages.
+    /// The faults that hit messages. In the calm nobody asks for them.
     pub(super) fn messages(&mut self) -> &mut MessageFaults {
         &mut self.messages
     }

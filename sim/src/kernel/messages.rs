@@ -7,6 +7,7 @@ use crate::sys::disk::Owner;
 use crate::sys::net::{Flight, Hit, MailboxKey, MessageId, Refused, Seen, Sent};
 use crate::trace::{Body, Dropped, ProcessId};
 use std::rc::Rc;
+use twox_hash::XxHash3_64;
 
 impl Core {
     /// A process sends a message. Events of what hits it come before that of its `send`, in the same step.
@@ -29,7 +30,9 @@ impl Core {
             self.cut(id, to, partition);
             return id;
         }
-        let sent = Sent::new(id, from, to, bytes);
+        let is_garbled = hits.iter().any(|hit| hit.kind == FaultKind::MessageGarble);
+        let sent =
+            if is_garbled { Sent::new(id, from, to, &garbled(bytes, bits)) } else { Sent::new(id, from, to, bytes) };
         // The bits that decide about faults are hashed, so that they tell nothing of these.
         let due_ns = self.now_ns + self.latencies.message_ns(bits as u32);
         let mut own = Flight { sent: sent.clone(), due_ns, is_late: false, is_held: false };
@@ -38,6 +41,7 @@ impl Core {
             self.hit(id, kind, fault);
             match kind {
                 FaultKind::MessageLoss => is_lost = true,
+                FaultKind::MessageGarble => {}
                 FaultKind::MessageDuplicate => {
                     let due_ns = due_ns.saturating_add(by_ns);
                     self.take_off(Flight { sent: sent.clone(), due_ns, is_late: true, is_held: false });
@@ -186,4 +190,15 @@ impl Core {
             self.dropped(id, Dropped::PowerLoss);
         }
     }
+}
+
+/// A message with one bit that is another; which, its own bits decide.
+fn garbled(bytes: &[u8], bits: u64) -> Vec<u8> {
+    let mut garbled = bytes.to_vec();
+    let drawn = XxHash3_64::oneshot(&bits.to_le_bytes());
+    let at = (u128::from(drawn) * garbled.len() as u128) >> 64;
+    if let Some(byte) = garbled.get_mut(at as usize) {
+        *byte ^= 1 << (drawn & 7);
+    }
+    garbled
 }

@@ -71,6 +71,8 @@ fault_kinds! {
     MessageDelay = "message-delay" voids false,
     /// A message is held back until a later one of its sender to the same receiver has overtaken it, for `for_ns` (or one second) at most.
     MessageReorder = "message-reorder" voids false,
+    /// One bit of a message arrives as the other.
+    MessageGarble = "message-garble" voids false,
     /// Messages between two sets of processes are lost, both ways or one, for `for_ns` (or until the calm).
     Partition = "partition" voids false,
 }
@@ -94,7 +96,8 @@ impl FaultKind {
             | FaultKind::MessageLoss
             | FaultKind::MessageDuplicate
             | FaultKind::MessageDelay
-            | FaultKind::MessageReorder => true,
+            | FaultKind::MessageReorder
+            | FaultKind::MessageGarble => true,
             FaultKind::Kill
             | FaultKind::Terminate
             | FaultKind::Pause
@@ -109,7 +112,11 @@ impl FaultKind {
     pub const fn hits_messages(self) -> bool {
         matches!(
             self,
-            FaultKind::MessageLoss | FaultKind::MessageDuplicate | FaultKind::MessageDelay | FaultKind::MessageReorder
+            FaultKind::MessageLoss
+                | FaultKind::MessageDuplicate
+                | FaultKind::MessageDelay
+                | FaultKind::MessageReorder
+                | FaultKind::MessageGarble
         )
     }
 

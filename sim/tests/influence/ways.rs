@@ -128,6 +128,39 @@ fn a_name_carries_what_was_published_under_it() {
 }
 
 #[test]
+fn a_name_that_went_long_ago_still_tells() {
+    let told = tell(&timed(), |world| {
+        world.process("a", 0, |sys| async move {
+            mark(&sys, "a before").await;
+            sys.open("/lock", CREATE).await.expect("open");
+            sys.unlink("/lock").await.expect("unlink");
+            Exit::success()
+        });
+        world.process("b", 0, |sys| async move {
+            sys.sleep(MILLI_NS).await.expect("sleep");
+            for number in 0..2000 {
+                let name = format!("/{number}");
+                sys.open(&name, CREATE).await.expect("open");
+                sys.unlink(&name).await.expect("unlink");
+            }
+            mark(&sys, "b after").await;
+            Exit::success()
+        });
+        world.process("c", 0, |sys| async move {
+            sys.open("/own", CREATE).await.expect("open");
+            sys.sleep(900 * MILLI_NS).await.expect("sleep");
+            sys.open("/own", CREATE).await.expect("open");
+            mark(&sys, "c before").await;
+            sys.open("/lock", CREATE).await.expect("open");
+            mark(&sys, "c after").await;
+            Exit::success()
+        });
+    });
+    assert!(told.are_apart("a before", "c before") && told.are_apart("b after", "c before"));
+    assert!(told.is_before("a before", "c after"));
+}
+
+#[test]
 fn a_lock_hands_over_what_its_holder_knew() {
     let hold = |mode: LockMode| {
         move |sys: Sys| async move {

@@ -105,6 +105,25 @@ fn what_is_lost_never_arrives() {
 }
 
 #[test]
+fn one_bit_of_what_is_garbled_arrives_as_the_other() {
+    let ran = run_two(vec![nth(1, FaultKind::MessageGarble, 2)], 4);
+    let arrived = got(&ran);
+    assert_eq!((arrived[0], arrived[2], arrived[3]), (1, 3, 4));
+    assert_eq!((arrived[1] ^ 2).count_ones(), 1, "{arrived:?}");
+    assert_eq!(message_faults(&ran), [(FaultKind::MessageGarble, 1, 2)]);
+    // What was sent is in the trace as it was sent, and as it arrived.
+    let bytes = |wanted: CallKind| {
+        let data = ran.records.iter().filter_map(move |record| match &record.body {
+            RecordBody::Call { kind, data, .. } if *kind == wanted && data.len() == 1 => Some(data[0]),
+            _ => None,
+        });
+        data.collect::<Vec<_>>()
+    };
+    assert!(!bytes(CallKind::Send).contains(&arrived[1]) || [1, 3, 4].contains(&arrived[1]));
+    assert!(bytes(CallKind::Receive).contains(&arrived[1]));
+}
+
+#[test]
 fn the_first_message_after_a_time_can_be_meant() {
     let ran = run_two(vec![fault(FaultKind::MessageLoss, Trigger::AtNs(5 * MILLI_NS / 2))], 6);
     assert_eq!(got(&ran), [1, 2, 3, 5, 6], "the fourth is sent 3 ms after the first");
@@ -172,6 +191,9 @@ fn one_message_can_be_duplicated_and_reordered() {
     assert_eq!(got(&ran), [2, 1, 3, 1, 4]);
     assert_eq!((covered(&ran, "reordered"), covered(&ran, "duplicated")), (1, 1));
     assert_eq!(message_faults(&ran).len(), 2);
+    // A copy overtakes nothing: it is no later message.
+    let ran = run_two(vec![nth(1, FaultKind::MessageDuplicate, 2), nth(2, FaultKind::MessageReorder, 2)], 4);
+    assert_eq!(got(&ran), [1, 2, 3, 2, 4]);
 }
 
 #[test]

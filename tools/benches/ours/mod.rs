@@ -5,7 +5,8 @@ mod small;
 
 use crate::workload;
 use seedstorm_scenarios::concurrency_storm::ConcurrencyStorm;
-use seedstorm_sim::plan::{Plan, StrategyPlan};
+use seedstorm_scenarios::signal_flood::SignalFlood;
+use seedstorm_sim::plan::{Faults, Plan, StrategyPlan};
 use seedstorm_sim::{Options, Scenario, Seed, Settings, run as run_plan};
 use small::Small;
 use std::time::Instant;
@@ -28,6 +29,35 @@ pub(crate) fn run(arguments: &[String]) -> String {
                 storm(seed, &options, is_checked);
             }
             format!("{} {}", number(4), start.elapsed().as_secs_f64())
+        }
+        Some("flood") => {
+            let is_checked = arguments.get(1).is_some_and(|text| text == "checked");
+            let (seeds, mut deliveries) = (number(3), 0);
+            let options = Options { duration_ns: Some(number(2) * 1_000_000), ..Options::default() };
+            let start = now();
+            for seed in 0..seeds {
+                deliveries += flood(seed, &options, is_checked).1;
+            }
+            assert!(deliveries > 0 || !is_checked, "signals were delivered");
+            format!("{seeds} {}", start.elapsed().as_secs_f64())
+        }
+        Some("flood-steps") => {
+            let set = ["rate=20", "batch_max=16", "queue_max=64", "latency=nvme", "page_bytes=4096", "poll_ms=20"];
+            let set = set.iter().filter_map(|setting| setting.split_once('='));
+            let options = Options {
+                workers: Some(8),
+                duration_ns: Some(number(1) * 1_000_000),
+                faults: Faults::None,
+                strategy: Some(StrategyPlan::Timed),
+                set: set.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+                ..Options::default()
+            };
+            let mut steps = 0;
+            let start = now();
+            for seed in 0..number(2) {
+                steps += flood(seed, &options, true).0;
+            }
+            format!("{steps} {}", start.elapsed().as_secs_f64())
         }
         Some("beliefs") => format!("{}", beliefs::touched_vs_dependents(number(1) as usize)),
         Some("rss") => {
@@ -70,6 +100,15 @@ fn storm(seed: u64, options: &Options, is_checked: bool) {
     let settings = Settings { without_invariants: !is_checked, ..Settings::default() };
     let outcome = run_plan(&ConcurrencyStorm, &plan, settings).expect("the plan runs");
     assert!(outcome.passed(), "seed {seed}: {:?}", outcome.violations);
+}
+
+/// Steps, and deliveries if they were counted.
+fn flood(seed: u64, options: &Options, is_checked: bool) -> (u64, u64) {
+    let plan: Plan = SignalFlood.plan(Seed(seed), options).expect("a flood's plan");
+    let settings = Settings { without_invariants: !is_checked, ..Settings::default() };
+    let outcome = run_plan(&SignalFlood, &plan, settings).expect("the plan runs");
+    assert!(outcome.passed(), "seed {seed}: {:?}", outcome.violations);
+    (outcome.steps, outcome.observations.counters.get("deliveries").copied().unwrap_or(0))
 }
 
 fn resident_pages() -> f64 {

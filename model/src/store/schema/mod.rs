@@ -17,6 +17,7 @@ struct Part {
 const PARTS: &[Part] = &[
     Part { bit: 1, is_needed: |_| true, tables: include_str!("swarm.sql") },
     Part { bit: 2, is_needed: |config| config.keeps_days, tables: include_str!("days.sql") },
+    Part { bit: 4, is_needed: |config| config.bus.is_some(), tables: include_str!("signals.sql") },
     Part { bit: 16, is_needed: |config| config.keeps_memories, tables: include_str!("memories.sql") },
     Part { bit: 32, is_needed: |config| config.tasks_need_each_other, tables: include_str!("needs.sql") },
     Part { bit: 8, is_needed: |config| config.keeps_beliefs, tables: include_str!("beliefs.sql") },

@@ -132,12 +132,6 @@ impl MessageFaults {
         }
     }
 
-    /// No fault hits a message from now on.
-    pub(crate) fn stop(&mut self) {
-        self.aimed.clear();
-        self.weather.clear();
-    }
-
     /// Whether there is any.
     pub(crate) fn is_empty(&self) -> bool {
         self.aimed.is_empty() && self.weather.is_empty()

@@ -1,4 +1,7 @@
-//! Claims: the one way in which a program tells the outside what it believes. Invariants judge them against what the harness knows.
+//! Claims: the one way in which a program tells the outside what it believes. Invariants judge them against what the harness knows. Those about signals
+//! are in `signal`.
+
+pub mod signal;
 
 use super::call::{Call, Caller, Effect, Header};
 use super::{Result, Sys};

@@ -1,0 +1,86 @@
+//! Planted bugs of the bus.
+
+use super::{Mutant, MutantInfo};
+
+const fn flood(
+    mutant: Mutant,
+    name: &'static str,
+    about: &'static str,
+    row: &'static str,
+    invariant: &'static str,
+) -> MutantInfo {
+    MutantInfo { mutant, name, about, row, scenario: "signal-flood", invariant }
+}
+
+pub(super) const CATALOGUE: &[MutantInfo] = &[
+    flood(
+        Mutant::MergeSkipped,
+        "merge-skipped",
+        "a delivery ticks the clock and doesn't merge the signal's: what was received looks concurrent with it",
+        "M7",
+        "clocks-agree",
+    ),
+    flood(
+        Mutant::TickNotPersisted,
+        "tick-not-persisted",
+        "a send's tick is in memory only: the next life begins without it",
+        "M4",
+        "signals-survive",
+    ),
+    flood(
+        Mutant::ReceiveWithoutTick,
+        "receive-without-tick",
+        "a delivery merges and doesn't tick: it ties with the event before it",
+        "M7",
+        "clocks-agree",
+    ),
+    flood(
+        Mutant::ClockFromSnapshot,
+        "clock-from-snapshot",
+        "a life begins from the clock's snapshot, without what has risen since",
+        "M4",
+        "clocks-agree",
+    ),
+    flood(
+        Mutant::DuplicateKeysAccepted,
+        "duplicate-keys-accepted",
+        "whatever looks like a clock is read, as far as it goes: of two entries with one key the last counts",
+        "M8",
+        "corrupt-clock-refused",
+    ),
+    flood(
+        Mutant::PruningBreaksDescent,
+        "pruning-breaks-descent",
+        "a pruned entry leaves no trace: what it stood for counts as unknown, not as past",
+        "M5",
+        "clocks-agree",
+    ),
+    flood(
+        Mutant::AcknowledgedBeforeDelivered,
+        "acknowledged-before-delivered",
+        "signals leave the queue before they have taken effect, in a transaction of its own",
+        "M1",
+        "exactly-once-in-causal-order",
+    ),
+    flood(
+        Mutant::SeenBeforeProcessed,
+        "seen-before-processed",
+        "signals count as seen before they have taken effect, in a transaction of its own: a second delivery drops them",
+        "M6",
+        "exactly-once-in-causal-order",
+    ),
+    flood(
+        Mutant::TwoStepSend,
+        "two-step-send",
+        "the outbound row is committed before the inbound ones: a failure in between sends to nobody",
+        "M2",
+        "exactly-once-in-causal-order",
+    ),
+    flood(
+        Mutant::BroadcastMissesOne,
+        "broadcast-misses-one",
+        "a broadcast leaves out the member that came last",
+        "M2",
+        "exactly-once-in-causal-order",
+    ),
+];

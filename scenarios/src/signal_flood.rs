@@ -1,0 +1,359 @@
+//! signal-flood: agents broadcast to each other and answer directly, while messages get lost, come twice and out of order, partitions cut them off, and they are killed. How
+//! its plan is drawn is here, what an agent does with it in `flood`, what must hold in `oracle`.
+
+use crate::faults::Menu;
+use crate::setting::{self, Range, Setting, settle};
+use crate::{flood, oracle};
+use seedstorm_sim::invariant::{LOCKS, watch_locks};
+use seedstorm_sim::plan::{
+    FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Position, StrategyPlan, Trigger,
+};
+use seedstorm_sim::seed::Path;
+use seedstorm_sim::sys::disk::Persistence;
+use seedstorm_sim::{Draw, Scenario, Seed, World};
+use std::collections::BTreeMap;
+use toml::Value;
+
+/// Sixteen agents broadcast fifty signals a second each.
+pub struct SignalFlood;
+
+const MS: u64 = 1_000_000;
+const SECOND_NS: u64 = 1000 * MS;
+const WORKERS: u64 = 16;
+const WORKERS_MAX: u64 = 1024;
+/// How long the flood lasts. Short: each broadcast is fifteen deliveries.
+const DURATION_NS: u64 = 100 * MS;
+const DURATION_MAX_NS: u64 = 24 * 3600 * SECOND_NS;
+
+/// What a flood draws for itself.
+const SETTINGS: &[Setting] = &[
+    Setting {
+        key: "rate",
+        about: "signals of each agent in a second of the flood",
+        range: Range::Number(1, 100_000, &[50]),
+    },
+    Setting {
+        key: "direct_percent",
+        about: "of a hundred operations, so many are signals for one agent",
+        range: Range::Number(0, 100, &[0, 10, 30]),
+    },
+    Setting {
+        key: "answer_percent",
+        about: "of a hundred signals, so many ask an agent for an answer",
+        range: Range::Number(0, 100, &[0, 10, 50]),
+    },
+    Setting {
+        key: "value_bytes",
+        about: "the greatest length of a signal's content, in bytes",
+        range: Range::Number(1, 60_000, &[20, 100, 600]),
+    },
+    Setting {
+        key: "queue_max",
+        about: "signals that wait in one agent's durable queue at most",
+        range: Range::Number(1, 1_000_000, &[8, 16, 64, 256]),
+    },
+    Setting {
+        key: "copies_max",
+        about: "copies of signals that an agent holds while they wait for their turn, at most",
+        range: Range::Number(0, 1_000_000, &[2, 16, 128]),
+    },
+    Setting {
+        key: "mailbox_max",
+        about: "messages that wait in a mailbox at most",
+        range: Range::Number(1, 1_000_000, &[8, 128]),
+    },
+    Setting {
+        key: "batch_max",
+        about: "signals that are acknowledged in one transaction at most",
+        range: Range::Number(1, 100_000, &[4, 16, 64]),
+    },
+    Setting {
+        key: "poll_ms",
+        about: "how long a busy agent leaves its durable queue alone, in milliseconds",
+        range: Range::Number(1, 600_000, &[5, 20, 100]),
+    },
+    Setting {
+        key: "signals_per_minute",
+        about: "signals that an agent may send in a minute; 0 is without limit",
+        range: Range::Number(0, 1_000_000, &[0]),
+    },
+    Setting { key: "lock", about: "how named locks work", range: Range::Word(&["flock", "owner-file", "lease"]) },
+    Setting {
+        key: "backoff",
+        about: "how waiters back off",
+        range: Range::Word(&["exponential", "full-jitter", "decorrelated-jitter", "fair-queue"]),
+    },
+    Setting {
+        key: "busy_timeout_ms",
+        about: "SQLite's busy timeout, in milliseconds",
+        range: Range::Number(0, 600_000, &[0, 5, 50, 500]),
+    },
+    Setting {
+        key: "page_bytes",
+        about: "the database's page size, in bytes",
+        range: Range::Number(512, 65_536, &[1_024, 4_096, 16_384]),
+    },
+    Setting {
+        key: "autocheckpoint_pages",
+        about: "pages of WAL after which a commit checkpoints",
+        range: Range::Number(1, 100_000, &[20, 100, 1_000]),
+    },
+    Setting {
+        key: "cache_pages",
+        about: "SQLite's page cache, in pages",
+        range: Range::Number(1, 100_000, &[50, 2_000]),
+    },
+    Setting {
+        key: "latency",
+        about: "the latency profile of the machine",
+        range: Range::Word(&["nvme", "ssd", "hdd"]),
+    },
+    Setting {
+        key: "persistence",
+        about: "what a machine crash may lose",
+        range: Range::Word(&["strict", "ext4", "posix"]),
+    },
+];
+
+const KINDS: [&str; 2] = ["broadcast", "direct"];
+
+/// What may go wrong: (kind, chance that a seed has it in percent, how many at most).
+const FAULTS: Menu = Menu(&[
+    (FaultKind::MessageLoss, 50, 3),
+    (FaultKind::MessageDuplicate, 50, 3),
+    (FaultKind::MessageDelay, 30, 2),
+    (FaultKind::MessageReorder, 40, 3),
+    (FaultKind::MessageGarble, 30, 3),
+    (FaultKind::Partition, 35, 2),
+    (FaultKind::Kill, 60, 6),
+    (FaultKind::Terminate, 15, 1),
+    (FaultKind::Pause, 20, 2),
+    (FaultKind::MachineCrash, 20, 1),
+    (FaultKind::Delay, 15, 3),
+    (FaultKind::ClockJump, 5, 1),
+    (FaultKind::IoError, 15, 2),
+    (FaultKind::NoSpace, 10, 2),
+    (FaultKind::ShortWrite, 10, 2),
+]);
+
+/// About how many steps a run has for each delivery.
+const STEPS_OF_DELIVERY: u64 = 50;
+
+/// Operation ids of one agent begin here, times its index plus one: taking away an agent shifts no other's.
+const IDS_PER_AGENT: u64 = 1_000_000;
+
+struct Shape {
+    rate: u64,
+    direct_percent: u64,
+    answer_percent: u64,
+    value_bytes: u64,
+    workers: u64,
+    begins_ns: u64,
+    lasts_ns: u64,
+    chaos_ns: u64,
+}
+
+/// How long a crowd takes to come up, for each agent of it, in nanoseconds: by latency profile.
+fn waking_ns(latency: &str) -> u64 {
+    match latency {
+        "hdd" => 120 * MS,
+        "ssd" => 40 * MS,
+        _ => 15 * MS,
+    }
+}
+
+/// The flood begins when the crowd is up, and faults go on until most of it has been delivered: so many times as long as the crowd took.
+const DELIVERY_FACTOR: u64 = 3;
+
+impl Shape {
+    /// What one agent sends: its share of the flood, evenly with jitter, and one signal in the calm.
+    fn of_agent(&self, seed: Seed, index: u64) -> Vec<Operation> {
+        let mut stream = seed.stream_of("operations", Path::of_process("agent", index as u32), 0);
+        let interval_ns = (SECOND_NS / self.rate).max(1);
+        let count = (self.lasts_ns / interval_ns).clamp(1, IDS_PER_AGENT / 2);
+        let mut operations = Vec::new();
+        let mut add = |number: u64, not_before_ns: u64, is_direct: bool| {
+            let mut arguments = BTreeMap::new();
+            let name = |bits: u64| Value::String(format!("agent-{}", (index + 1 + bits) % self.workers));
+            let (to, answer_by) = (stream.below(self.workers - 1), stream.below(self.workers - 1));
+            let asks = stream.chance(self.answer_percent, 100);
+            arguments.insert("bytes".to_owned(), Value::Integer(stream.between(1, self.value_bytes) as i64));
+            if is_direct {
+                arguments.insert("to".to_owned(), name(to));
+            }
+            if asks {
+                arguments.insert("answer_by".to_owned(), name(if is_direct { to } else { answer_by }));
+            }
+            operations.push(Operation {
+                id: (index + 1) * IDS_PER_AGENT + number,
+                process: format!("agent-{index}"),
+                kind: KINDS[usize::from(is_direct)].into(),
+                not_before_ns,
+                think_ns: 0,
+                arguments,
+            });
+            (stream.below(interval_ns), stream.chance(self.direct_percent, 100))
+        };
+        let (mut jitter_ns, mut is_direct) = (0, false);
+        for number in 0..count {
+            (jitter_ns, is_direct) =
+                add(number, self.begins_ns + number * interval_ns + jitter_ns, is_direct && self.workers > 1);
+        }
+        add(IDS_PER_AGENT / 2, self.chaos_ns, index % 2 == 1 && self.workers > 1);
+        operations
+    }
+}
+
+/// In how many seeds of a hundred several agents are killed inside a transaction.
+const KILLS_IN_TRANSACTIONS: u64 = 50;
+
+/// Draws kills inside transactions, early or late: what was handed over is not acknowledged then, and what was sent is known to nobody.
+fn kills_in_transactions(seed: Seed, processes: &[String]) -> Vec<FaultPlan> {
+    let mut stream = seed.stream("faults/kills-in-transactions");
+    if !stream.chance(KILLS_IN_TRANSACTIONS, 100) {
+        return Vec::new();
+    }
+    let count = stream.between(1, 4);
+    let mut kill = |number: u32| {
+        let magnitude = stream.between(5, 11);
+        FaultPlan {
+            id: FaultKind::Kill as u32 * 1000 + 700 + number,
+            kind: FaultKind::Kill,
+            process: stream.pick(processes).cloned(),
+            when: Trigger::While { position: Position::InTransaction, nth: 1 + stream.below(1 << magnitude) },
+            for_ns: 0,
+            by_ns: 0,
+            between: None,
+        }
+    };
+    (0..count as u32).map(&mut kill).collect()
+}
+
+fn in_range(option: &str, given: Option<u64>, default: u64, least: u64, greatest: u64) -> Result<u64, OptionsError> {
+    let value = given.unwrap_or(default);
+    if (least..=greatest).contains(&value) {
+        return Ok(value);
+    }
+    let allowed = format!("from {least} to {greatest}");
+    Err(OptionsError { option: option.into(), value: value.to_string(), allowed })
+}
+
+impl Scenario for SignalFlood {
+    fn name(&self) -> &'static str {
+        "signal-flood"
+    }
+
+    fn about(&self) -> &'static str {
+        "agents broadcast and answer with vector clocks, under loss, duplication, reordering, partitions and kills"
+    }
+
+    fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
+        let workers = in_range("--workers", options.workers.map(u64::from), WORKERS, 1, WORKERS_MAX)?;
+        let lasts_ns = in_range("--duration", options.duration_ns, DURATION_NS, 1, DURATION_MAX_NS)?;
+        let mut settings = settle(SETTINGS, seed, options)?;
+        let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
+        let word = |key: &str| settings.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        if !number("page_bytes").is_power_of_two() {
+            return Err(OptionsError {
+                option: "--set page_bytes".into(),
+                value: number("page_bytes").to_string(),
+                allowed: "a power of two from 512 to 65536".into(),
+            });
+        }
+        let latency = word("latency");
+        let begins_ns = waking_ns(&latency) * workers;
+        let chaos_ns = begins_ns + lasts_ns + begins_ns * DELIVERY_FACTOR;
+        let shape = Shape {
+            rate: number("rate"),
+            direct_percent: number("direct_percent"),
+            answer_percent: number("answer_percent"),
+            value_bytes: number("value_bytes"),
+            workers,
+            begins_ns,
+            lasts_ns,
+            chaos_ns,
+        };
+        let operations: Vec<Operation> = (0..workers).flat_map(|index| shape.of_agent(seed, index)).collect();
+        let names: Vec<String> = (0..workers).map(|index| format!("agent-{index}")).collect();
+        let persistence = match word("persistence").as_str() {
+            "strict" => Persistence::Strict,
+            "ext4" => Persistence::Ext4,
+            _ => Persistence::Posix,
+        };
+        let mut faults =
+            FAULTS.draw(seed, options, &names, chaos_ns, &[begins_ns, begins_ns + lasts_ns / 2, begins_ns * 2]);
+        if options.faults == Faults::Default {
+            faults.extend(kills_in_transactions(seed, &names));
+        }
+        let steps = operations.len() as u64 * workers * STEPS_OF_DELIVERY;
+        settings.insert("workers".into(), Value::Integer(workers as i64));
+        Ok(Plan {
+            format: PLAN_FORMAT,
+            scenario: self.name().into(),
+            seed,
+            strategy: options.strategy.unwrap_or_else(|| StrategyPlan::drawn(seed, steps)),
+            persistence,
+            latency,
+            chaos_ns,
+            calm_ns: 600 * SECOND_NS + 10 * chaos_ns,
+            steps_max: 4_000_000 + operations.len() as u64 * workers * 2_000,
+            disk_capacity_bytes: None,
+            clock_skew_ns: BTreeMap::new(),
+            settings,
+            faults,
+            operations,
+        })
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
+        setting::check(SETTINGS, &plan.settings, &["workers"])?;
+        let workers = plan.setting_u64("workers", 1);
+        for operation in &plan.operations {
+            let option = |key: &str| format!("operation {}, {key}", operation.id);
+            if !KINDS.contains(&operation.kind.as_str()) {
+                let allowed = KINDS.join(", ");
+                return Err(OptionsError { option: option("kind"), value: operation.kind.clone(), allowed });
+            }
+            let index = operation.process.strip_prefix("agent-").and_then(|index| index.parse::<u64>().ok());
+            if index.is_none_or(|index| index >= workers) {
+                let allowed = format!("agent-0 to agent-{}", workers.saturating_sub(1));
+                return Err(OptionsError { option: option("process"), value: operation.process.clone(), allowed });
+            }
+        }
+        Ok(())
+    }
+
+    fn populate(&self, plan: &Plan, world: &mut World) {
+        flood::populate(plan, world);
+        watch_locks(world);
+        oracle::watch_bus(world);
+    }
+
+    fn recover(&self, plan: &Plan, world: &mut World) {
+        flood::recover(plan, AGENTS_RECOVERED, world);
+    }
+
+    fn coverage(&self) -> &'static [&'static str] {
+        &[
+            "duplicated",
+            "reordered",
+            "lost_wakeup_polled",
+            "partition_healed",
+            "redelivered_after_kill",
+            "causal_gap_buffered",
+            "incarnation_changed",
+            "clock_pruned",
+            "queue_full",
+            "corrupt_clock_refused",
+        ]
+    }
+
+    fn invariants(&self) -> &'static [(&'static str, &'static str)] {
+        const ALL: [(&str, &str); LOCKS.len() + oracle::signals::SIGNALS.len() + oracle::BUS.len()] =
+            oracle::joined(&[LOCKS, oracle::signals::SIGNALS, oracle::BUS]);
+        &ALL
+    }
+}
+
+/// Agents that come up at a crash point: what the others would find stands in the database all the same, and is judged there.
+const AGENTS_RECOVERED: u64 = 3;
