@@ -157,7 +157,7 @@ mod tests {
 
     fn add(graph: &mut ClaimedOrder, of: u32, counters: &[(u32, u64)]) -> Result<(), String> {
         let (life, clock) = (life(of), clock(counters));
-        let event = SignalEvent::Began(IncarnationBeginning { life, clock: clock.clone() });
+        let event = SignalEvent::Began(IncarnationBeginning { life, clock: clock.clone(), ended: None });
         graph.add(life, &clock, None, &event, None, &known())
     }
 
@@ -165,7 +165,7 @@ mod tests {
     fn known() -> SignalOrder {
         use seedstorm_sim::causality::signals::Intent;
         let mut order = SignalOrder::default();
-        order.intend(Intent::Begin(IncarnationBeginning { life: life(1), clock: clock(&[(1, 1)]) }));
+        order.intend(Intent::Begin(IncarnationBeginning { life: life(1), clock: clock(&[(1, 1)]), ended: None }));
         order
     }
 
