@@ -40,10 +40,10 @@ fn faults_of_messages_are_drawn_as_weather_and_aimed() {
             .copied()
             .filter(|kind| kind.hits_messages() || *kind == FaultKind::Partition)
             .collect();
-        assert_eq!(kinds.len(), 5);
+        assert_eq!(kinds.len(), 6);
         let options = Options { faults: Faults::Kinds(kinds), ..Options::default() };
         let plan = ConcurrencyStorm.plan(Seed(seed), &options).expect("the options are good");
-        assert!(plan.faults.len() >= 5);
+        assert!(plan.faults.len() >= 6);
         for fault in &plan.faults {
             fault.check().expect("each can happen");
             seen.insert((fault.kind, matches!(fault.when, Trigger::Weather { .. }), fault.between.is_some()));

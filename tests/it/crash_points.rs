@@ -65,7 +65,7 @@ fn a_sweep_and_its_second_runs_explore_as_they_are_told() {
 #[test]
 fn the_hash_is_the_same_for_none_some_and_all() {
     let program = program();
-    for scenario in ["concurrency-storm", "guillotine"] {
+    for scenario in ["concurrency-storm", "guillotine", "contradiction-avalanche"] {
         let words = format!("run --scenarios {scenario} --workers 4 --seed 7");
         let runs: Vec<Value> = ["", "--crash-points none", "--crash-points 4", "--crash-points all"]
             .iter()

@@ -514,6 +514,8 @@ fn s8_a_failure_leaves_no_transaction_open() {
             });
         })
         .passed();
-        assert_eq!(ran.notes, ["a is idle", "b: Some(Acknowledged)"], "{failing:?}");
+        // What became of A's operations depends on the fault.
+        let notes: Vec<&str> = ran.notes.iter().map(String::as_str).filter(|note| !note.starts_with("a-0 ")).collect();
+        assert_eq!(notes, ["a is idle", "b: Some(Acknowledged)"], "{failing:?}");
     }
 }

@@ -245,6 +245,14 @@ fn t5_core_memories_are_guarded_in_the_store() {
             Turn::ByHand("b", "DELETE FROM beliefs WHERE standing = 2"),
             Turn::ByHand("b", "UPDATE beliefs SET label = 0 WHERE standing = 2"),
             Turn::ByHand("b", "UPDATE beliefs SET standing = 2 WHERE standing = 0"),
+            Turn::ByHand(
+                "b",
+                "INSERT OR REPLACE INTO beliefs SELECT arrived, id, 0, 0, 0, 0, 0, NULL FROM beliefs WHERE standing = 2",
+            ),
+            Turn::ByHand(
+                "b",
+                "UPDATE OR REPLACE beliefs SET id = (SELECT id FROM beliefs WHERE standing = 2) WHERE standing = 0",
+            ),
             Turn::ByHand("b", "UPDATE beliefs SET is_forgotten = 1 WHERE standing <> 2"),
             look("a", &["c0", "c1"]),
         ]
@@ -256,9 +264,10 @@ fn t5_core_memories_are_guarded_in_the_store() {
     );
     assert!(kept[5].contains("a core memory stays"), "{kept:?}");
     assert!(kept[6].contains("a core memory does not change"), "{kept:?}");
-    assert!(kept[7].contains("laid down once"), "{kept:?}");
+    assert!(kept[7].contains("laid down once") && kept[8].contains("laid down once"), "{kept:?}");
+    assert!(kept[9].contains("a core memory stays"), "{kept:?}");
     // What isn't core has a tombstone, not a hole: its row is there.
-    assert_eq!(kept[8..], ["2 rows", "c0 in, c1 in"]);
+    assert_eq!(kept[10..], ["2 rows", "c0 in, c1 in"]);
     let naive = turns(Some(Mutant::CoreGuardOnlyInCaller), schedule());
     assert!(naive.contains(&"c0 out, b0 in, b1 out".to_owned()), "forgetting is refused, superseding isn't: {naive:?}");
 }

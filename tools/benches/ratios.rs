@@ -103,7 +103,7 @@ fn main() {
 
 /// Floods of about 10⁴ and 10⁶ steps, in milliseconds of flooding.
 const SHORT_FLOOD_MS: &str = "100";
-const LONG_FLOOD_MS: &str = "20000";
+const LONG_FLOOD_MS: &str = "40000";
 
 /// The median ratio of rates, the first over the second, in turn.
 fn paired(first: &dyn Fn() -> f64, second: &dyn Fn() -> f64, unit: &str) -> (f64, String) {

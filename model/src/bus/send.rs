@@ -72,6 +72,9 @@ struct Draft {
     answers: Option<SignalId>,
 }
 
+/// A draft, or why there is nothing to send.
+type Drafted = rusqlite::Result<Result<Draft, Tried>>;
+
 /// What a try of the transaction came to.
 enum Tried {
     Sent(State, Rc<Signal>, Recipients, Option<BTreeMap<u32, Address>>),
@@ -83,9 +86,6 @@ enum Tried {
     NothingToSend,
     Stopped(Stop),
 }
-
-/// What a signal is to be, worked out inside the transaction; or why there is none.
-type Drafting = Rc<dyn Fn(&Connection, u32) -> rusqlite::Result<Result<Draft, Tried>>>;
 
 impl Member {
     /// Sends a signal.
@@ -110,7 +110,7 @@ impl Member {
             let (content, operation) = (outgoing.content.clone(), outgoing.operation);
             Ok(Ok(Draft { to, answer_by, content, operation, answers: None }))
         };
-        self.carry_out(sys, Rc::new(draft)).await
+        self.carry_out(sys, draft).await
     }
 
     /// Sends the next answer that this member owes, if there is one.
@@ -131,10 +131,14 @@ impl Member {
             let to = Recipients::One(answers.sender.agent);
             Ok(Ok(Draft { to, answer_by: 0, content, operation: 0, answers: Some(answers) }))
         };
-        self.carry_out(sys, Rc::new(draft)).await
+        self.carry_out(sys, draft).await
     }
 
-    async fn carry_out(&mut self, sys: &Sys, draft: Drafting) -> Result<SendOutcome, AgentError> {
+    async fn carry_out(
+        &mut self,
+        sys: &Sys,
+        draft: impl Fn(&Connection, u32) -> Drafted + 'static,
+    ) -> Result<SendOutcome, AgentError> {
         let attempt = Attempt {
             life: self.life,
             state: self.state.clone(),

@@ -25,7 +25,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         "tick-not-persisted",
         "a send's tick is in memory only: the next life begins without it",
         "M4",
-        "signals-survive",
+        "clocks-agree",
     ),
     flood(
         Mutant::ReceiveWithoutTick,

@@ -2,9 +2,8 @@
 
 use super::beliefs::{Rows, finding};
 use super::connection::Store;
-use super::error::StoreError;
-use super::error::Trouble;
-use super::transaction::{Attempt, Outcome, Verdict};
+use super::error::{StoreError, Trouble};
+use super::transaction::{Attempt, Outcome, Verdict, run_cached};
 use crate::claims::{Effect, OperationKey};
 use crate::memory::{Digest, seal};
 use crate::tms::{Batch, Belief, Finding, Ingested, ingest, lay_down};
@@ -61,9 +60,17 @@ impl Store {
         sys: &Sys,
         beliefs: Rc<[Digest]>,
     ) -> Result<Option<Vec<Option<Finding>>>, StoreError> {
-        let read = self.change(sys, "read findings", move |_, connection| {
-            beliefs.iter().map(|belief| find(connection, belief)).collect::<rusqlite::Result<Vec<_>>>()
-        });
+        let read = move |connection: &Connection| {
+            run_cached(connection, "BEGIN DEFERRED")?;
+            let found = beliefs.iter().map(|belief| find(connection, belief)).collect::<rusqlite::Result<Vec<_>>>()?;
+            run_cached(connection, "COMMIT")?;
+            Ok(found)
+        };
+        let read = self.run(
+            sys,
+            None,
+            Rc::new(move |_, connection| read(connection).map_err(|error| Trouble::of("read findings", error, None))),
+        );
         Ok(read.await?.ok())
     }
 

@@ -1,35 +1,38 @@
 //! Supersedes is a directed acyclic graph: each new edge is checked as it is written, against what its older end supersedes, however far. A cycle is
 //! refused, and its path named.
+//!
+//! Only what can be part of a cycle is read: nothing, where nobody supersedes the newer end. petgraph searches it without recursion: its `Acyclic`, which
+//! keeps an order between insertions, would have to be filled anew for each batch, and goes as deep into the stack as a chain is long.
 
 use super::base::Base;
 use super::record::Supersession;
 use crate::memory::Digest;
-use petgraph::acyclic::Acyclic;
-use petgraph::data::Build;
-use petgraph::stable_graph::{NodeIndex, StableDiGraph};
-use std::collections::{BTreeMap, BTreeSet};
+use petgraph::algo::has_path_connecting;
+use petgraph::graph::{DiGraph, NodeIndex};
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeSet, VecDeque};
 
 /// The part of the graph that a batch has met so far. Edges go from the newer to the older.
 #[derive(Default)]
 pub(super) struct Supersedes {
-    graph: Acyclic<StableDiGraph<Digest, ()>>,
+    graph: DiGraph<Digest, ()>,
     nodes: BTreeMap<Digest, NodeIndex>,
     /// Beliefs all of whose own edges are in the graph.
     read: BTreeSet<Digest>,
 }
 
 impl Supersedes {
-    /// Adds an edge. The path of the cycle that it would close, from its newer end on and back to it, if it would.
+    /// Adds an edge that isn't kept yet. The path of the cycle that it would close, from its newer end on and back to it, if it would.
     pub(super) fn add<B: Base>(&mut self, base: &mut B, new: &Supersession) -> Result<Option<Vec<Digest>>, B::Error> {
-        self.read_from(base, new.older)?;
         let (newer, older) = (self.node(new.newer), self.node(new.older));
-        if self.graph.try_update_edge(newer, older, ()).is_ok() {
-            return Ok(None);
+        if newer == older || !base.successors_of(&new.newer)?.is_empty() {
+            self.read_from(base, new.older)?;
+            if has_path_connecting(&self.graph, older, newer, None) {
+                return Ok(Some(self.path(newer, older)));
+            }
         }
-        let path = petgraph::algo::astar(self.graph.inner(), older, |node| node == newer, |_| 1u32, |_| 0);
-        let path = path.map(|(_, path)| path).unwrap_or_default();
-        let beliefs = path.into_iter().map(|node| self.graph[node]);
-        Ok(Some([new.newer].into_iter().chain(beliefs).collect()))
+        self.graph.update_edge(newer, older, ());
+        Ok(None)
     }
 
     /// Reads what a belief supersedes, directly or through others.
@@ -42,12 +45,34 @@ impl Supersedes {
             let node = self.node(newer);
             for older in base.superseded_by(&newer)? {
                 let other = self.node(older);
-                // What is kept was checked when it was written. Where a planted bug let a cycle in, it stays outside of the check.
-                let _ = self.graph.try_update_edge(node, other, ());
+                self.graph.update_edge(node, other, ());
                 reached.push(older);
             }
         }
         Ok(())
+    }
+
+    /// The beliefs on the shortest way from `older` to `newer`, and `newer` before them.
+    fn path(&self, newer: NodeIndex, older: NodeIndex) -> Vec<Digest> {
+        let mut came_from: BTreeMap<NodeIndex, NodeIndex> = BTreeMap::new();
+        let mut reached = VecDeque::from([older]);
+        while let Some(node) = reached.pop_front().filter(|node| *node != newer) {
+            for next in self.graph.neighbors(node).filter(|next| *next != older) {
+                if let Entry::Vacant(new) = came_from.entry(next) {
+                    new.insert(node);
+                    reached.push_back(next);
+                }
+            }
+        }
+        let mut path = vec![newer];
+        let mut last = newer;
+        while let Some(before) = came_from.get(&last).filter(|_| last != older) {
+            path.push(*before);
+            last = *before;
+        }
+        path.push(newer);
+        path.reverse();
+        path.into_iter().map(|node| self.graph[node]).collect()
     }
 
     fn node(&mut self, belief: Digest) -> NodeIndex {

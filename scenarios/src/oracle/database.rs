@@ -240,7 +240,7 @@ impl Invariant for NoLostWrite {
             self.begun.insert(key);
         } else if let Some(Committed { key, effect, .. }) = event.claim() {
             // A transition has one maker. If another is said to have made it since, it was made anew, on a store that had lost it.
-            if let Effect::Remembered { transition, .. } = &effect
+            if let Some((_, transition)) = effect.sealed()
                 && let Some(other) = self.sealers.insert(transition.number, key.clone()).filter(|other| *other != key)
             {
                 let ([by, then], number) = ([&other, &key].map(|key| &key.agent), transition.number);

@@ -16,6 +16,10 @@ BEGIN SELECT RAISE(ABORT, 'core memories are laid down once'); END;
 CREATE TRIGGER nothing_becomes_core BEFORE UPDATE OF standing ON beliefs WHEN NEW.standing = 2 AND OLD.standing <> 2
 BEGIN SELECT RAISE(ABORT, 'core memories are laid down once'); END;
 
+CREATE TRIGGER nothing_replaces_core BEFORE UPDATE OF arrived, id ON beliefs
+WHEN EXISTS (SELECT 1 FROM beliefs WHERE standing = 2 AND arrived <> OLD.arrived AND (id = NEW.id OR arrived = NEW.arrived))
+BEGIN SELECT RAISE(ABORT, 'a core memory stays'); END;
+
 CREATE TRIGGER core_is_not_superseded BEFORE INSERT ON supersessions
 WHEN (SELECT standing FROM beliefs WHERE id = NEW.older) = 2
 BEGIN SELECT RAISE(ABORT, 'a core memory is not superseded'); END;

@@ -39,7 +39,10 @@ pub const SIGNALS: &[(&str, &str)] = &[
     (MONOTONE, "the clock of a life only rises"),
     (ACYCLIC, "the order that clocks claim, united with send → delivery, has no cycle"),
     (ONCE, "every signal reaches every live recipient, has effect once, and comes in causal order"),
-    ("signals-survive", "sends and deliveries that were acknowledged are durable, and stored clocks know of them"),
+    (
+        "signals-survive",
+        "sends and deliveries that were acknowledged were durable by then, and nothing that is stored is unreadable",
+    ),
 ];
 
 /// Adds the invariants of [`SIGNALS`] to a world.

@@ -154,7 +154,12 @@ impl Queues {
             (_, _, Some(sent)) if sent.possible.contains(&by.agent) => {
                 sent.possible.retain(|agent| *agent != by.agent);
             }
-            _ => return Err((format!("{by} delivered {signal}, which it had had or was not meant to get"), "twice")),
+            _ => {
+                return Err((
+                    format!("{by} delivered {signal}, which it had had or was not meant to get"),
+                    "unexpected",
+                ));
+            }
         }
         let content = self.under_way.get(&signal).map(|sent| sent.content);
         if self.under_way.get(&signal).is_some_and(|sent| sent.missing == 0 && sent.possible.is_empty()) {

@@ -1,9 +1,10 @@
-//! `signals-survive`: what was acknowledged was durable by then, and clocks in the database know of it, after each crash, at the end, and at each moment that is explored as a
-//! crash point. Looking there it also sees what will violate `exactly-once-in-causal-order`: a signal that somebody waits for and that is in no queue, an effect that is missing.
+//! `signals-survive`: a send or a delivery that was acknowledged was durable by then. And what the database holds after each crash, at the end, and at each moment that is explored
+//! as a crash point, as other invariants demand it: stored clocks know what their lives knew (`clocks-agree`); what somebody waits for is in its queue, and what was
+//! delivered has had its effect (`exactly-once-in-causal-order`).
 
-use super::ONCE;
 use super::ledger::Ledger;
 use super::stored::Stored;
+use super::{AGREE, ONCE};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
 use seedstorm_sim::sys::claim::Claim;
@@ -30,8 +31,8 @@ impl SignalsSurvive {
         Violation::new(self.id(), message).object(object).role("agent").loss(loss)
     }
 
-    fn never_comes(message: String, object: &'static str, loss: &'static str) -> Violation {
-        Violation::new(ONCE, message).object(object).role("agent").loss(loss)
+    fn of_another(id: &str, message: String, object: &'static str, loss: &'static str) -> Violation {
+        Violation::new(id, message).object(object).role("agent").loss(loss)
     }
 
     /// Whether there is a commit behind an acknowledgement, and whether it is durable.
@@ -71,7 +72,7 @@ impl SignalsSurvive {
             let lost = clock.counters.iter().find(|(of, counter)| !stored.knows(life.agent, *of, *counter));
             if let Some((of, counter)) = lost {
                 let message = format!("{life} knew event {counter} of {of}, and its stored clock doesn't");
-                return Err(self.violation(message, "clock", "lost"));
+                return Err(SignalsSurvive::of_another(AGREE, message, "clock", "lost"));
             }
         }
         // What is waited for by the account may have been acknowledged since, by a transaction that nobody could claim: then it has had its effect.
@@ -86,7 +87,7 @@ impl SignalsSurvive {
         });
         if let Some((recipient, signal)) = missing {
             let message = format!("{signal} waits for agent {recipient}, and isn't in its queue");
-            return Err(SignalsSurvive::never_comes(message, "signal", "lost"));
+            return Err(SignalsSurvive::of_another(ONCE, message, "signal", "lost"));
         }
         for (&(recipient, sender), expected) in &ledger.queues.effects {
             let found = stored.effects.get(&(recipient, sender)).copied().unwrap_or_default();
@@ -99,7 +100,7 @@ impl SignalsSurvive {
                     if found.0 == expected.0 { ", another one than they should" } else { "" }
                 );
                 let loss = if found.0 > expected.0 { "doubled" } else { "lost" };
-                return Err(SignalsSurvive::never_comes(message, "effect", loss));
+                return Err(SignalsSurvive::of_another(ONCE, message, "effect", loss));
             }
         }
         Ok(())
