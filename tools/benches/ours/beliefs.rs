@@ -4,13 +4,17 @@ use seedstorm_model::memory::Digest;
 use seedstorm_model::tms::{Batch, Belief, Justification, Network, Record, Standing};
 use seedstorm_sim::{Draw, Seed};
 
-/// How many beliefs rest on no other.
-const PREMISES: usize = 2_000;
+/// Beliefs of one subject: they rest on each other.
+const SUBJECT: usize = 500;
+/// So many of them, the first, rest on no other.
+const PREMISES: usize = 20;
+/// One reason in so many names a belief of another subject.
+const ACROSS: u64 = 2_000;
 /// How many premises are retracted, each alone.
 const RETRACTED: usize = 40;
 
-/// The beliefs that so many retractions touch, over those that depend on what is retracted, in a network of so many beliefs: each rests on one to three
-/// others that came before it, by one or two justifications.
+/// The beliefs that so many retractions touch, over those that depend on what is retracted, in a network of so many beliefs: each rests on two or
+/// three that came before it, by one or two justifications.
 pub(super) fn touched_vs_dependents(count: usize) -> f64 {
     let mut stream = Seed(1).stream("beliefs");
     let belief = |number: usize| Belief {
@@ -25,12 +29,16 @@ pub(super) fn touched_vs_dependents(count: usize) -> f64 {
         let numbers = first..count.min(first + 1_000);
         let mut batch = Batch { beliefs: numbers.clone().map(belief).collect(), records: Vec::new() };
         for number in numbers {
-            if number < PREMISES {
+            let first_of_subject = number - number % SUBJECT;
+            if number - first_of_subject < PREMISES {
                 batch.records.push(Record::Justify(Justification::premise(ids[number], "a")));
                 continue;
             }
             for _ in 0..stream.between(1, 2) {
-                let mut rests_on = || stream.below(number as u64) as usize;
+                let mut rests_on = || {
+                    let from = if stream.chance(1, ACROSS) { 0 } else { first_of_subject };
+                    stream.between(from as u64, number as u64 - 1) as usize
+                };
                 let ins: Vec<usize> = vec![rests_on(), rests_on()];
                 let outs: Vec<usize> = if number % 7 == 0 { vec![rests_on()] } else { Vec::new() };
                 ins.iter().chain(&outs).for_each(|named| dependents[*named].push(number));
@@ -41,8 +49,7 @@ pub(super) fn touched_vs_dependents(count: usize) -> f64 {
         network.ingest(&batch);
     }
     let (mut touched, mut depending) = (0, 0);
-    // The late ones: little rests on them, and little must be touched.
-    for number in (0..RETRACTED).map(|place| PREMISES / 2 + place * 7) {
+    for number in (0..RETRACTED).map(|place| place * (count / RETRACTED / SUBJECT) * SUBJECT + place % PREMISES) {
         let retraction = Record::Retract(Justification::premise(ids[number], "a").id());
         let batch = Batch { beliefs: Vec::new(), records: vec![retraction] };
         touched += network.ingest(&batch).relabelled.touched;
