@@ -11,8 +11,10 @@ mod output;
 mod plans;
 mod readme;
 mod replay;
+mod selftest;
 mod sweeps;
 mod tidy;
+mod unplanted;
 
 use seedstorm_tests::program::Program;
 

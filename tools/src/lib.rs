@@ -21,6 +21,7 @@ mod report;
 mod reproducer;
 mod run;
 mod seeds;
+mod selftest;
 mod shell;
 mod sweep;
 mod traced;
@@ -80,6 +81,7 @@ fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
     match &cli.command {
         Command::Run(arguments) => run::run(catalogue, &program, arguments),
         Command::Sweep(arguments) => sweep::sweep(catalogue, &program, arguments),
+        Command::Selftest(arguments) => selftest::selftest(catalogue, &program, arguments),
         Command::Replay(arguments) => replay::replay(catalogue, &program, arguments),
         Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
         Command::Worker => sweep::work(catalogue, &mut std::io::stdout()),

@@ -36,6 +36,17 @@ pub(crate) fn parse(text: &str) -> Result<Seeds, String> {
     Ok(Seeds { first, count })
 }
 
+/// Reads `A..B` or `A..=B`, or a number: so many seeds, from 0 on.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_range_or_count(text: &str) -> Result<Seeds, String> {
+    match text.trim().parse() {
+        Ok(count) => Ok(Seeds { first: 0, count }),
+        Err(_) => parse(text),
+    }
+}
+
 /// A seed that nobody has chosen. Short, so that it is easily read and typed.
 pub(crate) fn anything() -> u64 {
     // std keys these hashers from the operating system's entropy.
@@ -58,6 +69,13 @@ mod tests {
         ] {
             assert_eq!(parse(text), Ok(Seeds { first, count }), "{text}");
         }
+    }
+
+    #[test]
+    fn a_number_alone_may_mean_how_many() {
+        assert_eq!(parse_range_or_count("40"), Ok(Seeds { first: 0, count: 40 }));
+        assert_eq!(parse_range_or_count("40..50"), Ok(Seeds { first: 40, count: 10 }));
+        assert!(parse_range_or_count("many").is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod list;
 mod output;
 mod replay;
 mod run;
+mod selftest;
 mod sweep;
 
 pub(crate) use check::CheckArguments;
@@ -14,7 +15,8 @@ pub(crate) use list::{ListArguments, Listed};
 pub(crate) use output::{ArtifactArguments, LogLevel};
 pub(crate) use replay::ReplayArguments;
 pub(crate) use run::RunArguments;
-pub(crate) use sweep::SweepArguments;
+pub(crate) use selftest::SelftestArguments;
+pub(crate) use sweep::{Share, SweepArguments};
 
 use clap::{Parser, Subcommand};
 
@@ -45,6 +47,8 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Run many seeds in worker processes.
     Sweep(SweepArguments),
+    /// Plant each known bug, and measure how soon it is found, by what.
+    Selftest(SelftestArguments),
     /// Run a stored failure, a stored plan, or a seed again.
     Replay(ReplayArguments),
     /// List scenarios, faults, strategies, invariants or mutants.

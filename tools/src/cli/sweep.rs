@@ -49,7 +49,7 @@ pub(crate) struct SweepArguments {
     pub(crate) draw: DrawArguments,
 }
 
-fn positive_duration(text: &str) -> Result<u64, String> {
+pub(super) fn positive_duration(text: &str) -> Result<u64, String> {
     match duration::parse(text)? {
         0 => Err("it must be longer than nothing".to_owned()),
         ns => Ok(ns),
@@ -62,6 +62,9 @@ pub(crate) struct Share(u32);
 
 impl Share {
     const WHOLE: u32 = 1_000_000;
+
+    /// Nothing of it.
+    pub(crate) const NONE: Share = Share(0);
 
     /// Reads `2%` or `0.5%`.
     ///

@@ -6,10 +6,10 @@ mod result;
 mod summary;
 mod terminal;
 
-pub(crate) use human::Human;
+pub(crate) use human::{Human, grouped};
 pub(crate) use json::{RunObject, SweepLines};
 pub(crate) use result::{Metric, Replayed, RunResult};
-pub(crate) use summary::{Difference, FingerprintGroup, SweepSummary};
+pub(crate) use summary::{Coverage, Difference, FingerprintGroup, SweepSummary};
 pub(crate) use terminal::colours_are_wanted;
 
 use seedstorm_sim::Plan;

@@ -13,6 +13,14 @@ pub(crate) struct Coverage {
     pub(crate) seeds: u64,
 }
 
+impl Coverage {
+    /// Adds a run in which it happened so often.
+    pub(crate) fn add(&mut self, count: u64) {
+        self.total += count;
+        self.seeds += u64::from(count > 0);
+    }
+}
+
 /// Failures of one fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FingerprintGroup {

@@ -2,18 +2,16 @@
 
 use super::determinism::{self, Asking, Second};
 use super::grouping::Tally;
+use super::job::Sweep;
 use super::progress::Progress;
 use super::protocol::{Also, Answer, Request};
 use super::watchdog::{Asked, Worker};
-use crate::catalogue::Known;
-use crate::cli::SweepArguments;
 use crate::exit::{Problem, Result};
 use crate::measured::Stopwatch;
 use crate::report::{Difference, RunEvent, RunResult, Sink};
 use crate::reproducer::Reproducer;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use seedstorm_sim::metrics::Latencies;
-use seedstorm_sim::{Options, Plan, Seed};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -25,38 +23,6 @@ const AHEAD_MAX: u64 = 1024;
 
 /// How often the sweep looks whether it has been interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-
-/// What a sweep runs. Runs are numbered: for each seed, each scenario.
-pub(crate) struct Sweep<'a> {
-    /// What the command line says.
-    pub(crate) arguments: &'a SweepArguments,
-    /// The scenarios.
-    pub(crate) scenarios: Vec<Known>,
-    /// How plans are drawn.
-    pub(crate) options: Options,
-    /// How many runs there are.
-    pub(crate) runs: u64,
-    /// How many workers.
-    pub(crate) jobs: u32,
-}
-
-impl Sweep<'_> {
-    fn run(&self, index: u64) -> (Known, u64) {
-        let scenarios = self.scenarios.len() as u64;
-        (self.scenarios[(index % scenarios) as usize], self.arguments.seeds.first + index / scenarios)
-    }
-
-    fn request(&self, index: u64, also: Also) -> Request {
-        let (scenario, seed) = self.run(index);
-        let crash_points = self.arguments.check.crash_points();
-        Request { scenario: scenario.name().to_owned(), seed, options: self.options.clone(), crash_points, also }
-    }
-
-    fn plan(&self, index: u64) -> anyhow::Result<Plan> {
-        let (scenario, seed) = self.run(index);
-        scenario.plan(Seed(seed), &self.options).map_err(|error| anyhow!(error))
-    }
-}
 
 /// What a worker's thread does next.
 enum Task {
@@ -146,7 +112,7 @@ pub(crate) struct Swept {
 ///
 /// # Errors
 /// A plan that can't be drawn or run; an output that can't be written; workers that can't be started.
-pub(crate) fn sweep(sweep: &Sweep<'_>, sink: &mut dyn Sink, interrupt: &AtomicBool) -> Result<Swept> {
+pub(crate) fn sweep(sweep: &Sweep, sink: &mut dyn Sink, interrupt: &AtomicBool) -> Result<Swept> {
     let queue = Queue { runs: sweep.runs, state: Mutex::default(), changed: Condvar::new() };
     let (sender, results) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -168,7 +134,7 @@ pub(crate) fn sweep(sweep: &Sweep<'_>, sink: &mut dyn Sink, interrupt: &AtomicBo
 
 /// The side that takes results and tells them.
 struct Telling<'a> {
-    sweep: &'a Sweep<'a>,
+    sweep: &'a Sweep,
     sink: &'a mut dyn Sink,
     queue: &'a Queue,
     progress: Progress,
@@ -184,8 +150,8 @@ struct Telling<'a> {
 }
 
 impl<'a> Telling<'a> {
-    fn new(sweep: &'a Sweep<'a>, sink: &'a mut dyn Sink, queue: &'a Queue) -> Telling<'a> {
-        let progress = Progress::new(sweep.runs);
+    fn new(sweep: &'a Sweep, sink: &'a mut dyn Sink, queue: &'a Queue) -> Telling<'a> {
+        let progress = Progress::new(sweep.runs, &sweep.label);
         Telling {
             sweep,
             sink,
@@ -261,11 +227,13 @@ impl<'a> Telling<'a> {
         if let Some(difference) = twice {
             self.tally.ran_twice(difference);
         }
-        if let Some(fingerprint) = self.tally.add(index, &result) {
+        if let Some(fingerprint) = self.tally.add(index, &result)
+            && self.sweep.artifacts.is_some()
+        {
             self.reproducers_pending += 1;
             self.queue.change(|state| state.failures.push_back((index, fingerprint)));
         }
-        if self.sweep.arguments.max_failures.is_some_and(|max| self.tally.failed() >= max) {
+        if self.sweep.failures_max.is_some_and(|max| self.tally.failed() >= max) {
             self.stop();
         }
         match told {
@@ -295,7 +263,7 @@ impl<'a> Telling<'a> {
 }
 
 /// One thread with one worker process at a time.
-fn serve(sweep: &Sweep<'_>, queue: &Queue, results: &Sender<Done>) {
+fn serve(sweep: &Sweep, queue: &Queue, results: &Sender<Done>) {
     let mut worker = None;
     while let Some(task) = queue.next() {
         let done = match task {
@@ -325,13 +293,10 @@ fn ask(worker: &mut Option<Worker>, request: &Request, asking: &Asking<'_>) -> a
     Ok(answer)
 }
 
-fn run(sweep: &Sweep<'_>, queue: &Queue, worker: &mut Option<Worker>, index: u64) -> anyhow::Result<Done> {
+fn run(sweep: &Sweep, queue: &Queue, worker: &mut Option<Worker>, index: u64) -> anyhow::Result<Done> {
     let is_wanted = || !queue.state().stopped;
-    let asking = Asking {
-        limit_ns: sweep.arguments.seed_timeout,
-        is_wanted: &is_wanted,
-        artifacts: &sweep.arguments.artifacts.artifacts,
-    };
+    let asking =
+        Asking { limit_ns: sweep.seed_timeout_ns, is_wanted: &is_wanted, artifacts: sweep.artifacts.as_deref() };
     let request = sweep.request(index, Also::Nothing);
     let stopwatch = Stopwatch::start();
     let (result, latencies) = match ask(worker, &request, &asking)? {
@@ -346,7 +311,7 @@ fn run(sweep: &Sweep<'_>, queue: &Queue, worker: &mut Option<Worker>, index: u64
             return Ok(Done::Run(Box::new(Ended { index, result, latencies, twice: None, workers_lost: 1 })));
         }
     };
-    let twice = if sweep.arguments.determinism.takes(index, sweep.runs) {
+    let twice = if sweep.determinism.takes(index, sweep.runs) {
         match determinism::check(&request, &result, worker, &asking)? {
             Second::Same => Some(None),
             Second::Differs(difference) => Some(Some(difference)),
@@ -363,16 +328,16 @@ fn run(sweep: &Sweep<'_>, queue: &Queue, worker: &mut Option<Worker>, index: u64
 }
 
 fn reproduce(
-    sweep: &Sweep<'_>,
+    sweep: &Sweep,
     queue: &Queue,
     worker: &mut Option<Worker>,
     index: u64,
     fingerprint: String,
 ) -> anyhow::Result<Done> {
     let is_wanted = || !queue.state().closed;
-    let folder = &sweep.arguments.artifacts.artifacts;
-    let asking = Asking { limit_ns: sweep.arguments.seed_timeout, is_wanted: &is_wanted, artifacts: folder };
-    let request = sweep.request(index, Also::Reproducer(folder.clone()));
+    let folder = sweep.artifacts.as_deref().context("a reproducer without a folder for it")?;
+    let asking = Asking { limit_ns: sweep.seed_timeout_ns, is_wanted: &is_wanted, artifacts: Some(folder) };
+    let request = sweep.request(index, Also::Reproducer(folder.to_owned()));
     let path = match ask(worker, &request, &asking)? {
         Asked::Abandoned => Ok(None),
         Asked::Answered(Answer::Refused(why)) => return Ok(Done::Broken(anyhow!(why))),

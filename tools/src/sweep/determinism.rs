@@ -16,8 +16,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) limit_ns: u64,
     /// Whether the answer is still wanted.
     pub(crate) is_wanted: &'a dyn Fn() -> bool,
-    /// Where traces that differ are kept.
-    pub(crate) artifacts: &'a Path,
+    /// Where traces that differ are kept; `None`: nowhere.
+    pub(crate) artifacts: Option<&'a Path>,
 }
 
 /// What the second run said.
@@ -80,11 +80,14 @@ fn locate(
     used: &mut Option<Worker>,
     asking: &Asking<'_>,
 ) -> anyhow::Result<Option<(Option<u64>, String)>> {
-    if let Err(error) = std::fs::create_dir_all(asking.artifacts) {
-        return Ok(Some((None, format!("{}: no place for traces to compare: {error}", asking.artifacts.display()))));
+    let Some(folder) = asking.artifacts else {
+        return Ok(None);
+    };
+    if let Err(error) = std::fs::create_dir_all(folder) {
+        return Ok(Some((None, format!("{}: no place for traces to compare: {error}", folder.display()))));
     }
     for _ in 0..ATTEMPTS {
-        let paths = ["first", "second"].map(|which| trace_path(request, asking.artifacts, which));
+        let paths = ["first", "second"].map(|which| trace_path(request, folder, which));
         let whole = trace(request, used.take(), &paths[0], asking)? && trace(request, None, &paths[1], asking)?;
         let found = if whole { traced::first_difference(&paths[0], &paths[1])? } else { None };
         if let Some((step, words)) = found {

@@ -38,9 +38,7 @@ impl Tally {
         }
         let coverage = summary.coverage.entry(result.scenario.clone()).or_default();
         for (name, count) in &result.coverage {
-            let event = coverage.entry(name.clone()).or_default();
-            event.total += count;
-            event.seeds += u64::from(*count > 0);
+            coverage.entry(name.clone()).or_default().add(*count);
         }
         if result.passed() {
             summary.passed += 1;

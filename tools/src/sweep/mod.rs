@@ -3,11 +3,14 @@
 mod coordinator;
 mod determinism;
 mod grouping;
+mod job;
 mod progress;
 mod protocol;
 mod watchdog;
 mod worker;
 
+pub(crate) use coordinator::{Swept, interrupt_flag, sweep as carry_out};
+pub(crate) use job::{SeedSet, Sweep, jobs};
 pub(crate) use worker::work;
 
 use crate::catalogue::Catalogue;
@@ -18,7 +21,6 @@ use crate::measured::Stopwatch;
 use crate::misplaced;
 use crate::report::{Human, RunEvent, Sink, SweepLines, SweepSummary, colours_are_wanted};
 use crate::shell;
-use coordinator::{Sweep, Swept};
 use seedstorm_sim::Seed;
 
 /// Invariants that only a sweep can judge: (id, what must hold).
@@ -46,8 +48,7 @@ pub(crate) fn sweep(catalogue: Catalogue, program: &str, arguments: &SweepArgume
         .checked_mul(scenarios.len() as u64)
         .ok_or_else(|| Problem::usage("that many runs never end"))?;
     let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name()).collect();
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    let jobs = u64::from(arguments.jobs.unwrap_or(cores)).min(runs.max(1)) as u32;
+    let jobs = jobs(arguments.jobs, runs);
     let mut sink: Box<dyn Sink> = if arguments.json {
         Box::new(SweepLines::new(std::io::stdout()))
     } else {
@@ -55,10 +56,22 @@ pub(crate) fn sweep(catalogue: Catalogue, program: &str, arguments: &SweepArgume
     };
     let seeds = format!("{} from {}", arguments.seeds.count, arguments.seeds.first);
     sink.event(&RunEvent::SweepStarted { scenarios: &names, seeds: &seeds, runs, jobs }).or_else(unless_closed)?;
-    let interrupt = coordinator::interrupt_flag()?;
+    let interrupt = interrupt_flag()?;
     let stopwatch = Stopwatch::start();
-    let job = Sweep { arguments, scenarios: scenarios.clone(), options, runs, jobs };
-    let Swept { tally, interrupted, unwritten } = coordinator::sweep(&job, &mut *sink, &interrupt)?;
+    let job = Sweep {
+        scenarios: scenarios.clone(),
+        seeds: SeedSet::Range(arguments.seeds),
+        options,
+        runs,
+        jobs,
+        crash_points: arguments.check.crash_points(),
+        failures_max: arguments.max_failures,
+        determinism: arguments.determinism,
+        seed_timeout_ns: arguments.seed_timeout,
+        artifacts: Some(arguments.artifacts.artifacts.clone()),
+        label: String::new(),
+    };
+    let Swept { tally, interrupted, unwritten } = carry_out(&job, &mut *sink, &interrupt)?;
     let summary = tally.finish(stopwatch.elapsed_ns(), interrupted, arguments.draw.given());
     let exit = exit(&summary);
     sink.event(&RunEvent::SweepEnded(&summary)).or_else(unless_closed)?;

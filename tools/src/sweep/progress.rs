@@ -8,12 +8,12 @@ use std::time::Duration;
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// A bar for so many runs. Hidden where stderr is no terminal.
-    pub(crate) fn new(runs: u64) -> Progress {
+    /// A bar for so many runs, after a label. Hidden where stderr is no terminal.
+    pub(crate) fn new(runs: u64, label: &str) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr());
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let filled = if plain { "{bar:32}" } else { "{bar:32.green}" };
-        let template = format!("{filled} {{pos}}/{{len}}  {{rate}}  {{msg}}  {{eta}} left");
+        let template = format!("{{prefix}}{filled} {{pos}}/{{len}}  {{rate}}  {{msg}}  {{eta}} left");
         // The template is fixed: it is right or the sweep goes without a style.
         if let Ok(style) = ProgressStyle::with_template(&template) {
             let rate = |state: &ProgressState, text: &mut dyn Write| {
@@ -22,6 +22,7 @@ impl Progress {
             };
             bar.set_style(style.with_key("rate", rate).progress_chars("=> "));
         }
+        bar.set_prefix(label.to_owned());
         bar.set_message("failures 0");
         if !bar.is_hidden() {
             bar.enable_steady_tick(Duration::from_millis(250));

@@ -1,0 +1,80 @@
+//! The arguments of `selftest`. Which mutants and strategies their lists name is `selftest::choice`'s business.
+
+use super::sweep::positive_duration;
+use super::{CheckArguments, DrawArguments};
+use crate::seeds::{self, Seeds};
+use clap::Args;
+
+/// Plant each known bug, run seeds, and say how soon it is found, and by which invariant.
+///
+/// A seed detects a planted bug when the first violation of its run is of the invariant that `list mutants` names. Ends with exit code 1 if no
+/// strategy detects one of them, if another invariant fires first, if a seed that fails with the bug fails without it too, or if the bug changes
+/// the plan of a seed.
+#[derive(Debug, Args)]
+pub(crate) struct SelftestArguments {
+    /// Which planted bugs: `all`, or names with commas between them (see `list mutants`).
+    #[arg(long, value_name = "all|A,B", default_value = "all")]
+    pub(crate) mutants: String,
+
+    /// Under which strategies: `all`, or names with commas between them (see `list strategies`).
+    #[arg(long, value_name = "all|A,B", default_value = "portfolio")]
+    pub(crate) strategies: String,
+
+    /// Which seeds for each planted bug and strategy: how many from 0 on, or A..B.
+    #[arg(long, value_name = "N|A..B", default_value = "500", value_parser = seeds::parse_range_or_count)]
+    pub(crate) seeds: Seeds,
+
+    /// Go on to the next after so many failing seeds.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) stop_after: Option<u64>,
+
+    /// How many worker processes; without this, one for each core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) jobs: Option<u32>,
+
+    /// How much real time a seed may take before its worker is ended.
+    #[arg(long, value_name = "5m", default_value = "5m", value_parser = positive_duration)]
+    pub(crate) seed_timeout: u64,
+
+    /// Print one JSON line for each planted bug and strategy, and a last one with the summary.
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+
+    /// Print the table in Markdown, and what is wrong on stderr.
+    #[arg(long)]
+    pub(crate) markdown: bool,
+
+    /// Print also which planted bugs show under which fingerprints (the JSON always has it).
+    #[arg(long)]
+    pub(crate) confusion: bool,
+
+    /// What is checked.
+    #[command(flatten)]
+    pub(crate) check: CheckArguments,
+
+    /// How many agents.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "How plans are drawn")]
+    pub(crate) workers: Option<u32>,
+
+    /// Which faults: `default`, `none`, kinds with commas between them, or a TOML file.
+    #[arg(long, value_name = "default|none|LIST|FILE.toml", help_heading = "How plans are drawn")]
+    pub(crate) faults: Option<String>,
+
+    /// A setting of the scenario's own; may be given more than once.
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "How plans are drawn")]
+    pub(crate) set: Vec<String>,
+}
+
+impl SelftestArguments {
+    /// How plans are drawn, under a strategy and with a planted bug if they are given. Its words are those that `run` takes.
+    pub(crate) fn draw(&self, strategy: Option<&str>, mutant: Option<&str>) -> DrawArguments {
+        let mutant = mutant.map(|name| format!("{}={name}", seedstorm_scenarios::setting::MUTANT));
+        DrawArguments {
+            workers: self.workers,
+            faults: self.faults.clone(),
+            strategy: strategy.map(str::to_owned),
+            set: self.set.iter().cloned().chain(mutant).collect(),
+            ..DrawArguments::default()
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Which mutants and strategies a self-test runs: the lists of the command line, read. What is done with them is in `trial`.
+
+use crate::catalogue::{Catalogue, Known, unknown};
+use crate::cli::SelftestArguments;
+use crate::exit::{Problem, Result};
+use seedstorm_model::mutant::{self, MutantInfo};
+use seedstorm_scenarios::setting::MUTANT;
+use seedstorm_sim::plan::StrategyPlan;
+
+/// A planted bug and the scenario in which it must be caught.
+#[derive(Clone, Copy)]
+pub(crate) struct Planted {
+    /// The bug.
+    pub(crate) info: &'static MutantInfo,
+    /// The scenario.
+    pub(crate) scenario: Known,
+}
+
+/// The planted bugs that `all` or a list with commas names, without doubles. `all` leaves out those whose scenario this program doesn't have.
+///
+/// # Errors
+/// A name that isn't known, or whose scenario isn't.
+pub(crate) fn mutants(catalogue: Catalogue, names: &str) -> Result<Vec<Planted>> {
+    let planted = |info: &'static MutantInfo| -> Result<Planted> {
+        Ok(Planted { info, scenario: catalogue.named(info.scenario)? })
+    };
+    if names.trim() == "all" {
+        return Ok(mutant::catalogue().filter_map(|info| planted(info).ok()).collect());
+    }
+    let mut chosen: Vec<Planted> = Vec::new();
+    for name in names.split(',').map(str::trim) {
+        let info = mutant::catalogue().find(|info| info.name == name).ok_or_else(|| {
+            Problem::usage(unknown("mutant", name, &mutant::catalogue().map(|info| info.name).collect::<Vec<_>>()))
+        })?;
+        if chosen.iter().all(|other| other.info.name != name) {
+            chosen.push(planted(info)?);
+        }
+    }
+    Ok(chosen)
+}
+
+/// The strategies that `all` or a list with commas names, without doubles, as `--strategy` takes them.
+///
+/// # Errors
+/// One that isn't known, or a parameter that it doesn't take; settings that can't be given here.
+pub(crate) fn strategies(arguments: &SelftestArguments) -> Result<Vec<String>> {
+    if arguments.set.iter().any(|setting| setting.split('=').next().is_some_and(|key| key.trim() == MUTANT)) {
+        return Err(Problem::usage(format!("--set {MUTANT}: the self-test plants the bugs itself: see --mutants")));
+    }
+    let chosen = if arguments.strategies.trim() == "all" {
+        let each = StrategyPlan::ALL.iter().map(|(strategy, _)| strategy.name());
+        [StrategyPlan::PORTFOLIO].into_iter().chain(each).map(str::to_owned).collect()
+    } else {
+        split(&arguments.strategies)
+    };
+    for strategy in &chosen {
+        arguments.draw(Some(strategy), None).options()?;
+    }
+    Ok(chosen)
+}
+
+/// Strategies with commas between them. Parameters have commas too: what begins with `key=` belongs to the strategy before it.
+fn split(list: &str) -> Vec<String> {
+    let mut strategies: Vec<String> = Vec::new();
+    for part in list.split(',').map(str::trim) {
+        let is_parameter = part.contains('=') && !part.split('=').next().is_some_and(|key| key.contains(':'));
+        if let Some(last) = strategies.last_mut().filter(|_| is_parameter) {
+            last.push(',');
+            last.push_str(part);
+        } else if strategies.iter().all(|known| known != part) {
+            strategies.push(part.to_owned());
+        }
+    }
+    strategies
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn parameters_stay_with_their_strategy() {
+        assert_eq!(split("pct:depth=3,steps=200, random"), ["pct:depth=3,steps=200", "random"]);
+        assert_eq!(split("random,swarm-delay:one_in=4,random"), ["random", "swarm-delay:one_in=4"]);
+        assert_eq!(split(""), [""]);
+    }
+}

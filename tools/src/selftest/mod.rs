@@ -1,0 +1,74 @@
+//! `selftest`: plants each known bug and measures how soon it is found, by which invariant, and that it is nothing but the bug that is found. Running seeds is
+//! `sweep`'s business.
+
+mod choice;
+mod lines;
+mod statistics;
+mod table;
+mod trial;
+mod verdict;
+
+use crate::catalogue::Catalogue;
+use crate::cli::SelftestArguments;
+use crate::exit::{Exit, Result, unless_closed};
+use crate::measured::Stopwatch;
+use crate::sweep;
+use std::io::Write;
+use std::sync::atomic::Ordering;
+use trial::Bench;
+use verdict::Verdict;
+
+/// Runs a self-test.
+///
+/// # Errors
+/// Bad input; an output that can't be written; workers that can't be started.
+pub(crate) fn selftest(catalogue: Catalogue, program: &str, arguments: &SelftestArguments) -> Result<Exit> {
+    let mutants = choice::mutants(catalogue, &arguments.mutants)?;
+    let strategies = choice::strategies(arguments)?;
+    let pairs: Vec<_> =
+        mutants.iter().flat_map(|planted| strategies.iter().map(move |strategy| (*planted, strategy))).collect();
+    let interrupt = sweep::interrupt_flag()?;
+    let mut bench = Bench { arguments, interrupt: &interrupt, without: trial::Without::new() };
+    for (planted, strategy) in &pairs {
+        bench.check(*planted, strategy)?;
+    }
+    let stopwatch = Stopwatch::start();
+    let mut output = std::io::stdout();
+    let mut trials = Vec::new();
+    for (number, (planted, strategy)) in pairs.iter().enumerate() {
+        if interrupt.load(Ordering::Relaxed) {
+            break;
+        }
+        let label = format!("{}/{} {} {strategy}  ", number + 1, pairs.len(), planted.info.name);
+        let trial = bench.run(*planted, strategy, &label)?;
+        if arguments.json {
+            lines::trial(&mut output, &trial, arguments.seeds).or_else(unless_closed)?;
+        }
+        trials.push(trial);
+    }
+    let verdict = Verdict::of(&trials, interrupt.load(Ordering::Relaxed));
+    let reproduce = verdict.reproduce(program, arguments);
+    if arguments.json {
+        lines::summary(&mut output, &verdict, reproduce.as_deref(), stopwatch.elapsed_ns()).or_else(unless_closed)?;
+        return Ok(verdict.exit);
+    }
+    if arguments.markdown {
+        output.write_all(table::markdown(&verdict, arguments).as_bytes()).or_else(unless_closed)?;
+        for finding in &verdict.findings {
+            eprintln!("{}", finding.words());
+        }
+        if let Some(command) = reproduce {
+            eprintln!("{command}");
+        }
+    } else {
+        let mut text = table::human(&verdict, arguments.confusion);
+        if let Some(command) = reproduce {
+            text.push('\n');
+            text.push_str(&command);
+            text.push('\n');
+        }
+        output.write_all(text.as_bytes()).or_else(unless_closed)?;
+    }
+    output.flush().or_else(unless_closed)?;
+    Ok(verdict.exit)
+}

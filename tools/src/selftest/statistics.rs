@@ -1,0 +1,121 @@
+//! The figures of a self-test: shares with their intervals, medians of run lengths, geometric means. What they are taken of is in `trial`.
+
+/// So many of so many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// How many.
+    pub(crate) count: u64,
+    /// Of how many.
+    pub(crate) of: u64,
+}
+
+/// The 97.5 % quantile of the normal distribution.
+const Z: f64 = 1.959_963_984_540_054;
+
+impl Share {
+    /// The share itself, from 0 to 1; `None` of nothing.
+    pub(crate) fn value(self) -> Option<f64> {
+        (self.of > 0).then(|| self.count as f64 / self.of as f64)
+    }
+
+    /// The 95 % interval by Wilson's score (Wilson 1927): unlike the plain normal one it means something for shares near 0 and 1.
+    pub(crate) fn interval(self) -> Option<(f64, f64)> {
+        let (share, n) = (self.value()?, self.of as f64);
+        let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+        let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+        // What rounding puts beyond the ends of the scale.
+        let low = if self.count == 0 { 0.0 } else { (centre - half).max(0.0) };
+        let high = if self.count == self.of { 1.0 } else { (centre + half).min(1.0) };
+        Some((low, high))
+    }
+}
+
+/// Run lengths: how much was run from one detection (or from the beginning) to the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lengths {
+    /// Those that ended in a detection.
+    finished: Vec<u64>,
+    /// What has been run since the last detection.
+    unfinished: u64,
+}
+
+impl Lengths {
+    /// Adds a run that took so much.
+    pub(crate) fn add(&mut self, amount: u64, is_detection: bool) {
+        self.unfinished += amount;
+        if is_detection {
+            self.finished.push(std::mem::take(&mut self.unfinished));
+        }
+    }
+
+    /// The median by Kaplan and Meier (1958): the least length within which half of the run lengths end. The one that had not ended when the seeds
+    /// were used up counts as longer than what it came to, so a bug that was found once, early, is not taken for one that is found soon. `None` if
+    /// not half of them ended.
+    pub(crate) fn median(&self) -> Option<u64> {
+        let mut lengths = self.finished.clone();
+        lengths.sort_unstable();
+        let mut not_ended = 1.0;
+        for (index, length) in lengths.iter().enumerate() {
+            let at_risk = (lengths.len() - index) as f64 + f64::from(u8::from(self.unfinished >= *length));
+            not_ended *= 1.0 - 1.0 / at_risk;
+            // A half may come out a little above itself.
+            if not_ended <= 0.5 + 1e-9 {
+                return Some(*length);
+            }
+        }
+        None
+    }
+}
+
+/// The geometric mean; `None` of nothing.
+pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lengths(finished: &[u64], unfinished: u64) -> Lengths {
+        Lengths { finished: finished.to_vec(), unfinished }
+    }
+
+    #[test]
+    fn wilson_s_interval_is_the_known_one() {
+        // Computed by hand from the formula, to four places.
+        for (count, of, low, high) in
+            [(5, 10, 0.2366, 0.7634), (1, 500, 0.0004, 0.0113), (0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0)]
+        {
+            let found = Share { count, of }.interval().expect("an interval");
+            assert!((found.0 - low).abs() < 5e-5 && (found.1 - high).abs() < 5e-5, "{count} of {of}: {found:?}");
+        }
+        assert_eq!(Share { count: 0, of: 0 }.interval(), None);
+    }
+
+    #[test]
+    fn a_length_counts_from_one_detection_to_the_next() {
+        let mut counted = Lengths::default();
+        for is_detection in [false, false, true, true, false, true, false] {
+            counted.add(10, is_detection);
+        }
+        assert_eq!(counted, lengths(&[30, 10, 20], 10));
+        assert_eq!(counted.median(), Some(20));
+    }
+
+    #[test]
+    fn what_had_not_ended_counts_as_longer() {
+        assert_eq!(lengths(&[], 500).median(), None, "never found");
+        assert_eq!(lengths(&[], 0).median(), None, "nothing ran");
+        assert_eq!(lengths(&[10], 490).median(), Some(10), "one of two ended within 10");
+        assert_eq!(lengths(&[300], 200).median(), Some(300));
+        assert_eq!(lengths(&[1, 2, 3, 4], 0).median(), Some(2));
+        assert_eq!(lengths(&[1, 2, 3, 4], 9).median(), Some(3), "five lengths: the third");
+        assert_eq!(lengths(&[10, 400], 90).median(), Some(400), "two of three are longer than 10");
+    }
+
+    #[test]
+    fn a_geometric_mean_is_a_product_s_root() {
+        assert!(geometric_mean(&[0.5, 2.0, 8.0]).is_some_and(|mean| (mean - 2.0).abs() < 1e-12));
+        assert_eq!(geometric_mean(&[]), None);
+    }
+}

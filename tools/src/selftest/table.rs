@@ -1,0 +1,204 @@
+//! A self-test for people: one table, what is wrong, the command last; and the same table in Markdown, for documents. No field of the machine output is
+//! defined here.
+
+use super::statistics::Share;
+use super::trial::{Trial, words};
+use super::verdict::Verdict;
+use crate::cli::SelftestArguments;
+use crate::exit::Exit;
+use crate::report::grouped;
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use std::fmt::Write;
+
+const HEADINGS: [&str; 9] = [
+    "mutant",
+    "strategy",
+    "detected by",
+    "95 % interval",
+    "first seed",
+    "median seeds",
+    "median steps",
+    "fired first",
+    "one fingerprint",
+];
+
+/// The table, the findings, the verdict; not the command.
+pub(crate) fn human(verdict: &Verdict<'_>, is_confusion_wanted: bool) -> String {
+    let mut text = String::new();
+    let mut say = |line: &dyn std::fmt::Display| {
+        // Writing to a string can't fail.
+        let _ = writeln!(text, "{line}");
+    };
+    say(&trials(verdict));
+    say(&coverage(verdict));
+    if is_confusion_wanted {
+        say(&confusion(verdict));
+    }
+    for ratio in verdict.ratios() {
+        let (strategy, mean, mutants) = (ratio.strategy, ratio.geometric_mean, ratio.mutants);
+        say(&format!("{strategy} against random: median seeds {mean:.2} times as many (geometric mean of {mutants})"));
+    }
+    say(&verdict.checked());
+    for trial in verdict.scattered() {
+        let share = percent(trial.one_fingerprint());
+        let (name, strategy) = (trial.planted.info.name, &trial.strategy);
+        say(&format!("several fingerprints: {name} ({strategy}): the most frequent one is that of {share}"));
+    }
+    for finding in &verdict.findings {
+        say(&finding.words());
+    }
+    say(&conclusion(verdict));
+    text
+}
+
+/// The last line before the command.
+pub(crate) fn conclusion(verdict: &Verdict<'_>) -> String {
+    let word = match verdict.exit {
+        Exit::Pass => "PASSED",
+        Exit::Vacuous => "NOTHING RAN:",
+        Exit::Interrupted => "UNDECIDED",
+        _ => "FAILED",
+    };
+    let cut = if verdict.interrupted { ", interrupted" } else { "" };
+    let wrong: usize = verdict.trials.iter().map(|trial| trial.wrong.len()).sum();
+    let (detected, mutants) = (verdict.detected(), verdict.mutants());
+    format!("{word} {detected} of {mutants} planted bugs detected, another invariant first in {wrong} seeds{cut}")
+}
+
+fn trials(verdict: &Verdict<'_>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(HEADINGS);
+    for trial in verdict.trials {
+        let cells = [
+            trial.planted.info.name.to_owned(),
+            trial.strategy.clone(),
+            detected(trial),
+            interval(trial.share()),
+            trial.detected.first().map_or("-".to_owned(), u64::to_string),
+            median(trial.seed_lengths.median(), trial.runs),
+            median(trial.step_lengths.median(), trial.steps),
+            fired(trial).join("\n"),
+            percent(trial.one_fingerprint()),
+        ];
+        let is_text = |column: usize| matches!(column, 0 | 1 | 7);
+        table.add_row(cells.into_iter().enumerate().map(|(column, text)| {
+            let alignment = if is_text(column) { CellAlignment::Left } else { CellAlignment::Right };
+            Cell::new(text).set_alignment(alignment)
+        }));
+    }
+    table
+}
+
+/// How often everything happened that must happen sometimes. A bug may keep it from happening, so that is not judged here.
+fn coverage(verdict: &Verdict<'_>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["what must happen sometimes", "times", "in seeds"]);
+    for (scenario, events) in verdict.coverage() {
+        for (name, coverage) in events {
+            let counts = [coverage.total, coverage.seeds].map(grouped);
+            let counts = counts.map(|count| Cell::new(count).set_alignment(CellAlignment::Right));
+            table.add_row([Cell::new(format!("{scenario}: {name}"))].into_iter().chain(counts));
+        }
+    }
+    table
+}
+
+/// How many fingerprints of a bug are shown.
+const FINGERPRINTS_SHOWN: usize = 4;
+
+/// Which bug shows under which fingerprints, and which other bugs show under them too.
+fn confusion(verdict: &Verdict<'_>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["mutant", "fingerprint", "failures", "also of"]);
+    let confusion = verdict.confusion();
+    let mut rows: Vec<(&str, &str, u64)> = Vec::new();
+    for trial in verdict.trials.iter().filter(|trial| !trial.fingerprints.is_empty()) {
+        let name = trial.planted.info.name;
+        if rows.iter().all(|(known, ..)| *known != name) {
+            let of_it = confusion.iter().filter_map(|(print, bugs)| bugs.get(name).map(|count| (name, *print, *count)));
+            let mut of_it: Vec<(&str, &str, u64)> = of_it.collect();
+            of_it.sort_by_key(|(.., count)| std::cmp::Reverse(*count));
+            rows.extend(of_it.into_iter().take(FINGERPRINTS_SHOWN));
+        }
+    }
+    for (name, fingerprint, count) in rows {
+        let others = confusion.get(fingerprint).into_iter().flatten().filter(|(other, _)| **other != name);
+        let others: Vec<String> = others.map(|(other, count)| format!("{other} {}", grouped(*count))).collect();
+        let count = Cell::new(grouped(count)).set_alignment(CellAlignment::Right);
+        table.add_row([Cell::new(name), Cell::new(fingerprint), count, Cell::new(others.join(", "))]);
+    }
+    table
+}
+
+/// The table of docs/detection.md, with the command that makes it.
+pub(crate) fn markdown(verdict: &Verdict<'_>, arguments: &SelftestArguments) -> String {
+    let mut text = String::new();
+    let stop = arguments.stop_after.map_or(String::new(), |count| format!(" --stop-after {count}"));
+    let given = [arguments.draw(None, None).words(), arguments.check.words()].concat();
+    let given: String = given.iter().map(|word| format!(" {word}")).collect();
+    let (mutants, strategies, seeds) = (&arguments.mutants, &arguments.strategies, words(arguments.seeds));
+    // Writing to a string can't fail.
+    let _ = writeln!(
+        text,
+        "`seedstorm selftest --mutants {mutants} --strategies {strategies} --seeds {seeds}{stop}{given} --markdown`\n\n\
+         | mutant | what is wrong | row | scenario | strategy | detected by | 95 % interval | first seed | median seeds | \
+         median steps | fired first | one fingerprint |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
+    );
+    for trial in verdict.trials {
+        let info = trial.planted.info;
+        let cells = [
+            info.name.to_owned(),
+            info.about.replace('|', "\\|"),
+            info.row.to_owned(),
+            info.scenario.to_owned(),
+            trial.strategy.clone(),
+            detected(trial),
+            interval(trial.share()),
+            trial.detected.first().map_or("-".to_owned(), u64::to_string),
+            median(trial.seed_lengths.median(), trial.runs),
+            median(trial.step_lengths.median(), trial.steps),
+            fired(trial).join(", "),
+            percent(trial.one_fingerprint()),
+        ];
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    for ratio in verdict.ratios() {
+        let (strategy, mean, mutants) = (ratio.strategy, ratio.geometric_mean, ratio.mutants);
+        let _ = writeln!(
+            text,
+            "\n{strategy} against random: geometric mean of median seeds {mean:.2}, over {mutants} bugs."
+        );
+    }
+    let _ = writeln!(text, "\n{}; {}.", conclusion(verdict), verdict.checked().replace('\n', "; "));
+    text
+}
+
+/// How many of the seeds detected the bug.
+fn detected(trial: &Trial) -> String {
+    let Share { count, of } = trial.share();
+    format!("{} of {}, {}", grouped(count), grouped(of), percent(trial.share()))
+}
+
+fn interval(share: Share) -> String {
+    let tenths = |value: f64| format!("{:.1}", value * 100.0);
+    share.interval().map_or("-".to_owned(), |(low, high)| format!("{}–{} %", tenths(low), tenths(high)))
+}
+
+fn percent(share: Share) -> String {
+    share.value().map_or("-".to_owned(), |value| format!("{:.1} %", value * 100.0))
+}
+
+/// A median, or more than what was run.
+fn median(median: Option<u64>, run: u64) -> String {
+    median.map_or_else(|| format!("> {}", grouped(run)), grouped)
+}
+
+/// The invariants that fired first, the most frequent one first.
+fn fired(trial: &Trial) -> Vec<String> {
+    let mut fired: Vec<(&String, &u64)> = trial.fired.iter().collect();
+    fired.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    if fired.is_empty() {
+        return vec!["-".to_owned()];
+    }
+    fired.into_iter().map(|(invariant, count)| format!("{invariant} {}", grouped(*count))).collect()
+}
