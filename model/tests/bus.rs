@@ -7,7 +7,7 @@ use seedstorm_model::agent::{AgentError, prepare};
 use seedstorm_model::bus::{BusConfig, From, Member, Outgoing, RateLimit, SendOutcome, To};
 use seedstorm_model::config::Config;
 use seedstorm_sim::kernel::RestartPolicy;
-use seedstorm_sim::plan::{FaultKind, Plan, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, Plan, Trigger};
 use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Exit, Sys, World};
 use std::future::Future;
@@ -137,6 +137,32 @@ fn a_sender_is_limited_and_told_for_how_long() {
                 assert!(took_ns + SECOND >= LIMIT.within_ns, "{sent_ns:?}");
             }
             assert!(sent_ns[7] - sent_ns[0] < 130 * SECOND, "and no longer than it must: {sent_ns:?}");
+            member.leave(&sys).await
+        });
+    });
+}
+
+#[test]
+fn a_clock_that_is_set_back_limits_a_sender_for_no_longer_than_the_limit_says() {
+    const LIMIT: RateLimit = RateLimit { signals: 3, within_ns: 60 * SECOND };
+    let bus = BusConfig { rate_limit: Some(LIMIT), ..BusConfig::default() };
+    let back_ns = 3600 * SECOND as i64;
+    let jump = FaultPlan { by_ns: -back_ns, ..fault(FaultKind::ClockJump, None, Trigger::AtNs(10 * SECOND), 0) };
+    pass(&Plan { chaos_ns: 300 * SECOND, faults: vec![jump], ..timed(1) }, |world| {
+        prepared(world);
+        member(world, "sender", &bus, |sys, mut member| async move {
+            for operation in 1..=3 {
+                assert_eq!(member.send(&sys, &signal(To::All, operation)).await?, SendOutcome::Sent);
+            }
+            until(&sys, 20 * SECOND).await;
+            let limited = SendOutcome::Limited { wait_ns: LIMIT.within_ns };
+            assert_eq!(
+                member.send(&sys, &signal(To::All, 4)).await?,
+                limited,
+                "what was sent in the time to come was sent now"
+            );
+            until(&sys, 21 * SECOND + LIMIT.within_ns).await;
+            assert_eq!(member.send(&sys, &signal(To::All, 4)).await?, SendOutcome::Sent, "and then that is past");
             member.leave(&sys).await
         });
     });

@@ -46,7 +46,7 @@ const WORKLOAD: Workload = Workload {
         (FaultKind::TornWrite, 8, 1),
     ]),
     lies_before_power_loss: 0,
-    kills_of_holders: 0,
+    kills_of_holders: 15,
     fixed: &[(swarm::MEMORIES, 1)],
 };
 

@@ -171,7 +171,7 @@ pub fn lies_before_power_loss(seed: Seed, chance: u64, processes: &[String]) -> 
 }
 
 /// Draws, in so many seeds of a hundred, kills of several processes while they hold a lock, so that those who wait meet a dead owner together: each
-/// of them may be the one that reclaims, and all but one must find that another was faster.
+/// of them may be the one that reclaims, and all but one must find that another was faster. After some of the kills somebody else has the PID at once.
 pub fn kills_of_holders(seed: Seed, chance: u64, processes: &[String]) -> Vec<FaultPlan> {
     let mut stream = seed.stream("faults/kills-of-holders");
     if !stream.chance(chance, CHANCES) {
@@ -180,14 +180,20 @@ pub fn kills_of_holders(seed: Seed, chance: u64, processes: &[String]) -> Vec<Fa
     let mut killed = processes.to_vec();
     stream.shuffle(&mut killed);
     killed.truncate(stream.between(2, 6) as usize);
-    let kill = |(number, process): (u32, String)| FaultPlan {
-        id: FaultKind::Kill as u32 * 1000 + 500 + number,
-        kind: FaultKind::Kill,
-        process: Some(process),
-        when: Trigger::While { position: Position::HoldingLock, nth: stream.between(1, 40) },
-        for_ns: 0,
-        by_ns: 0,
-        between: None,
+    let kill = |(number, process): (u32, String)| {
+        let when = Trigger::While { position: Position::HoldingLock, nth: stream.between(1, 40) };
+        let is_reused = stream.chance(1, 3);
+        let (kind, for_ns) =
+            if is_reused { (FaultKind::PidReuse, stream.between(100, 10_000) * MS) } else { (FaultKind::Kill, 0) };
+        FaultPlan {
+            id: kind as u32 * 1000 + 500 + number,
+            kind,
+            process: Some(process),
+            when,
+            for_ns,
+            by_ns: 0,
+            between: None,
+        }
     };
     (0..).zip(killed).map(kill).collect()
 }

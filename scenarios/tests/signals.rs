@@ -116,7 +116,7 @@ fn clock(counters: &[(u32, u64)]) -> ClockReading {
 }
 
 fn begin(agent: u32) -> Told {
-    Told::Begin(IncarnationBeginning { life: life(agent), clock: clock(&[(agent, 1)]) })
+    Told::Begin(IncarnationBeginning { life: life(agent), clock: clock(&[(agent, 1)]), ended: None })
 }
 
 fn signal(agent: u32, sequence: u64) -> SignalId {

@@ -96,7 +96,12 @@ fn history(stream: &mut Stream, length: usize) -> Vec<Event> {
 fn intent(event: &Event) -> (Intent, Acknowledged) {
     let (life, clock) = (event.life, event.clock.clone());
     match event.what {
-        What::Begin => (Intent::Begin(IncarnationBeginning { life, clock }), Acknowledged::Begun(life)),
+        What::Begin => {
+            // What it knows of its agent's last life that began.
+            let earlier = clock.counters.iter().filter(|(of, _)| of.agent == life.agent && *of < life);
+            let ended = earlier.max_by_key(|(of, _)| *of).copied();
+            (Intent::Begin(IncarnationBeginning { life, clock, ended }), Acknowledged::Begun(life))
+        }
         What::Send(signal) => {
             let sending = SignalSending { signal, to: Recipients::All, operation: 0, clock, content: 0 };
             (Intent::Send(sending), Acknowledged::Sent(signal))
@@ -188,6 +193,30 @@ fn an_event_that_the_next_life_does_not_know_has_not_happened() {
     assert_eq!(late, Err(Disagreement::Clock));
     let settled = order.take_settled();
     assert!(!settled.iter().any(|event| matches!(event, SignalEvent::Sent(_))));
+}
+
+#[test]
+fn what_a_pruned_life_intended_is_settled_by_how_far_it_came() {
+    let life = |incarnation| Life { agent: 1, incarnation };
+    let signal = SignalId { sender: life(1), sequence: 1 };
+    for came in [1, 2] {
+        let mut order = SignalOrder::default();
+        let mut intend = |what, life, clock: &[(Life, u64)]| {
+            let clock = ClockReading { counters: clock.to_vec(), pruned_below: Vec::new() };
+            let (intent, acknowledged) = intent(&Event { life, what, clock, after: Vec::new() });
+            order.intend(intent);
+            acknowledged
+        };
+        let begun = intend(What::Begin, life(1), &[(life(1), 1)]);
+        intend(What::Send(signal), life(1), &[(life(1), 2)]);
+        assert!(matches!(begun, Acknowledged::Begun(_)));
+        // Its agent is alone, so its last life is known to everybody at once, and the clock says nothing of how far it came.
+        let clock = ClockReading { counters: vec![(life(2), 1)], pruned_below: vec![(1, 2)] };
+        order.intend(Intent::Begin(IncarnationBeginning { life: life(2), clock, ended: Some((life(1), came)) }));
+        order.acknowledge(Acknowledged::Begun(life(2))).expect("the clock is right");
+        let sent = order.take_settled().iter().filter(|event| matches!(event, SignalEvent::Sent(_))).count();
+        assert_eq!(sent as u64, came - 1);
+    }
 }
 
 #[test]

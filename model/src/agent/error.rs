@@ -33,7 +33,8 @@ pub enum AgentError {
         /// The other.
         process: ProcessIdentity,
     },
-    /// Its stored clock isn't one. It has been put aside, and nothing is sent or delivered until somebody has seen to it.
+    /// A stored clock isn't one: its own, which has been put aside, or that of a signal in its queue, which stays there. Nothing is delivered until somebody
+    /// has seen to it.
     #[error("the stored clock of `{name}` is refused: {why}")]
     ClockRefused {
         /// The agent's name.

@@ -184,6 +184,7 @@ fn begin(os: &Os, connection: &Connection, name: &str, mutant: Option<Mutant>) -
     let member = connection.query_row("SELECT member FROM members WHERE agent = ?1", [name], |row| row.get(0));
     let member: Option<u32> = member.optional()?;
     let mut state = State::default();
+    let mut ended = None;
     if let Some(member) = member {
         if journal::is_refused(connection, member)? {
             return Ok(Begun::Refused("it has been put aside".into()));
@@ -197,7 +198,9 @@ fn begin(os: &Os, connection: &Connection, name: &str, mutant: Option<Mutant>) -
             state.counter = row.counter;
             return owed(connection, member).map(|owes| Begun::Life(Life { agent: member, incarnation }, state, owes));
         }
-        pruning::note_end(connection, Life { agent: member, incarnation: row.incarnation }, row.counter)?;
+        let last = Life { agent: member, incarnation: row.incarnation };
+        pruning::note_end(connection, last, row.counter)?;
+        ended = Some((last, row.counter));
     }
     let life = match member {
         Some(agent) => Life { agent, incarnation },
@@ -212,7 +215,7 @@ fn begin(os: &Os, connection: &Connection, name: &str, mutant: Option<Mutant>) -
     if member.is_some() {
         pruning::prune(connection, life.agent, &mut state.kept.clock, mutant)?;
     }
-    os.claim(&IncarnationBeginning { life, clock: state.kept.clock.reading() });
+    os.claim(&IncarnationBeginning { life, clock: state.kept.clock.reading(), ended });
     let renew = "UPDATE members SET incarnation = ?2, counter = ?3, sequence = 0, is_finished = 0 WHERE member = ?1";
     connection.execute(renew, params![life.agent, incarnation, state.counter as i64])?;
     let whole = state.kept.clock.clone();

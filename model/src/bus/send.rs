@@ -228,6 +228,8 @@ impl Attempt {
             Err(stop) => return Ok(Tried::Stopped(stop)),
         };
         if draft.operation != 0 && row.operation >= draft.operation {
+            // What is found may have come from a WAL that was written and never synced: a commit with something in it syncs that.
+            row.write(connection, member)?;
             return Ok(Tried::Found);
         }
         if let Some(full) = self.full(connection, draft.to)? {

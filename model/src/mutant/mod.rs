@@ -1,7 +1,7 @@
 //! Planted bugs, each after a mechanism that hit real software: proof that the harness finds such things. None is ever on by itself.
 //!
-//! A mutant adds no call, yield or delay: it leaves one out or does it wrongly. Each stands at the place that it changes, as one `if`. What is known
-//! of each is in the file of its family.
+//! A mutant adds no call, yield or delay: it leaves one out or does it wrongly. Three of the bus commit in the middle of a transaction: that there are two
+//! is what is wrong with them. Each stands at the place that it changes, as an `if`. What is known of each is in the file of its family.
 
 mod agent;
 mod beliefs;

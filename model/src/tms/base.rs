@@ -77,6 +77,6 @@ pub trait Base {
     fn forget(&mut self, id: &Digest) -> Result<(), Self::Error>;
     /// Keeps what was found of a belief.
     fn set_finding(&mut self, id: &Digest, finding: &Finding) -> Result<(), Self::Error>;
-    /// Flags a contradiction: in if all members would hold, were it not for the isolation.
+    /// Flags a contradiction: in if all members but the victim hold, and the victim has support, superseded or not.
     fn set_flag(&mut self, id: &Digest, flag: Label) -> Result<(), Self::Error>;
 }

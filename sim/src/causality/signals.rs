@@ -230,15 +230,24 @@ impl SignalOrder {
     /// Settles an agent's open intents up to one that has happened.
     fn settle(&mut self, agent: u32, index: usize) -> Result<(), Contradiction> {
         let Some(open) = self.agents.get_mut(&agent).map(|agent| &mut agent.open) else { return Ok(()) };
-        let mut settled: Vec<Intent> = open.drain(..=index).collect();
-        let Some(last) = settled.pop() else { return Ok(()) };
-        for earlier in settled {
-            let is_known = last.first_clock().is_some_and(|clock| clock.knows(earlier.life(), earlier.last_counter()));
-            if is_known {
-                self.happened(earlier)?;
+        let settled: Vec<Intent> = open.drain(..=index).collect();
+        // From the last one back: each beginning tells how far the life came that it ended.
+        let mut reached = None;
+        let mut happened = Vec::with_capacity(settled.len());
+        for intent in settled.into_iter().rev() {
+            let has_happened =
+                reached.is_none_or(|(life, last)| intent.life() == life && intent.last_counter() <= last);
+            if !has_happened {
+                continue;
             }
+            reached = match &intent {
+                // With nothing before it: what else was intended by then has not happened.
+                Intent::Begin(begin) => Some(begin.ended.unwrap_or((begin.life, 0))),
+                _ => Some((intent.life(), intent.first_counter().saturating_sub(1))),
+            };
+            happened.push(intent);
         }
-        self.happened(last)
+        happened.into_iter().rev().try_for_each(|intent| self.happened(intent))
     }
 
     fn happened(&mut self, intent: Intent) -> Result<(), Contradiction> {

@@ -112,10 +112,11 @@ impl Invariant for AvalancheCoverage {
 fn stands(now: &Judged, relabelled: &Relabelled, view: &View<'_>) {
     let Judged { reading, expected } = now;
     let label = |id: &Digest| reading.findings.get(id).map(|finding| finding.label).unwrap_or_default();
-    let is_isolated = reading
-        .contradictions
-        .values()
-        .any(|found| found.flag == Label::In && found.victim.is_some_and(|victim| label(&victim) == Label::Out));
+    // Out by its isolation, and not because something supersedes it.
+    let is_kept_out =
+        |victim: &Digest| reading.findings.get(victim).is_some_and(|it| it.label == Label::Out && it.heir.is_none());
+    let is_isolated =
+        reading.contradictions.values().any(|it| it.flag == Label::In && it.victim.as_ref().is_some_and(is_kept_out));
     let undecided = |id: &Digest| expected.findings.get(id).is_some_and(|found| found.label == Label::Undecided);
     let is_odd = relabelled.odd_loops.iter().any(|odd_loop| !odd_loop.is_empty() && odd_loop.iter().all(undecided));
     let mut holding: BTreeMap<&Digest, u32> = BTreeMap::new();

@@ -240,7 +240,8 @@ pub fn labels_agree(case: &Case<'_>) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// `contradictions-flagged`: a contradiction is flagged if all its members would hold, were it not for the isolation, and only then.
+/// `contradictions-flagged`: a contradiction is flagged if all its members but the one that yields hold, and that one has a reason that holds, superseded
+/// or not; and only then.
 pub fn contradictions_flagged(case: &Case<'_>) -> Result<(), Wrong> {
     for (id, (_, expected)) in &case.judged.expected.contradictions {
         let found = case.judged.reading.contradictions.get(id).map(|found| found.flag);

@@ -17,7 +17,10 @@ use seedstorm_sim::World;
 /// The invariants of truth maintenance: (id, what must hold).
 pub const BELIEFS: &[(&str, &str)] = &[
     ("batches-kept", "each acknowledged batch is recorded but for what was refused, and nothing that nobody asked for"),
-    ("contradictions-flagged", "a contradiction is flagged if all its members would hold, and only then"),
+    (
+        "contradictions-flagged",
+        "a contradiction is flagged if who yields has a reason and the others hold, and only then",
+    ),
     ("core-kept", "core memories are there byte for byte, and in"),
     ("isolation-by-rank", "who yields in a contradiction is the weakest, whatever came when"),
     ("labels-agree", "labels are those of a naive implementation of the well-founded semantics"),

@@ -119,7 +119,7 @@ impl Ledger {
             let lives = self.clocks.range(..life).next_back();
             lives.filter(|(of, _)| of.agent == life.agent).map(|(_, clock)| clock)
         });
-        if let Err(cycle) = self.claimed.add(life, clock, last, &event, of_signal, &self.order) {
+        if let Err(cycle) = self.claimed.add(life, clock, last, &event, of_signal) {
             self.note(ACYCLIC, cycle, "clock", "cycle");
         }
         if let SignalEvent::Began(begin) = &event {

@@ -65,6 +65,12 @@ impl Queues {
         before.next().map(|(_, (_, id))| *id)
     }
 
+    /// Whether a recipient has to get a signal yet.
+    pub(super) fn is_waiting(&self, recipient: u32, signal: SignalId) -> bool {
+        let queue = self.waiting.get(&recipient).and_then(|queues| queues.get(&signal.sender));
+        queue.is_some_and(|queue| queue.iter().any(|(_, id)| *id == signal))
+    }
+
     /// What must be in the durable queues: (recipient, signal).
     pub(super) fn all_waiting(&self) -> impl Iterator<Item = (u32, SignalId)> {
         self.waiting

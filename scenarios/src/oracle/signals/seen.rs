@@ -6,7 +6,7 @@ use seedstorm_sim::View;
 use seedstorm_sim::causality::signals::SignalEvent;
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::plan::FaultKind;
-use seedstorm_sim::sys::claim::signal::{Life, SignalId, SignalsDelivering};
+use seedstorm_sim::sys::claim::signal::{IncarnationBegun, Life, SignalId, SignalsDelivering};
 use seedstorm_sim::sys::net::MailboxKey;
 use seedstorm_sim::trace::{Body, CallKind, Event, Interest, ProcessId};
 use std::cell::RefCell;
@@ -27,6 +27,8 @@ pub struct SignalsSeen {
     /// By agent: lives that are pruned in its clock.
     pruned: BTreeMap<u32, u64>,
     incarnations: BTreeMap<u32, u32>,
+    /// By process: its number among the members.
+    members: BTreeMap<ProcessId, u32>,
 }
 
 impl SignalsSeen {
@@ -40,6 +42,7 @@ impl SignalsSeen {
             handed: BTreeMap::new(),
             pruned: BTreeMap::new(),
             incarnations: BTreeMap::new(),
+            members: BTreeMap::new(),
         }
     }
 
@@ -64,6 +67,9 @@ impl SignalsSeen {
             && self.garbled.iter().any(|process| view.process(*process).name == from)
         {
             view.cover("corrupt_clock_refused");
+        }
+        if let (Some(process), Some(IncarnationBegun { life })) = (event.process, event.claim()) {
+            self.members.insert(process, life.agent);
         }
         for settled in &ledger.settled {
             self.settled(settled, event, view);
@@ -120,8 +126,11 @@ impl Invariant for SignalsSeen {
             Body::Call { kind: CallKind::Send, object, arguments: [_, to], data, .. }
                 if self.lost_message.take() == Some(object) =>
             {
+                // A poll may have been faster than the copy.
                 if let Some(recipient) = MailboxKey(to).process()
+                    && let Some(member) = self.members.get(&recipient)
                     && let Ok(signal) = Signal::of_copy(data, None)
+                    && self.ledger.borrow().queues.is_waiting(*member, signal.id)
                 {
                     self.lost.insert((recipient, signal.id));
                 }

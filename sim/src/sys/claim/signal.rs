@@ -72,6 +72,9 @@ pub struct IncarnationBeginning {
     pub life: Life,
     /// Its first clock: what its earlier lives knew, and its first tick.
     pub clock: ClockReading,
+    /// The agent's last life that began, and the last event of it that took effect; `None` in its first life. The clock alone may not tell: that life may be
+    /// pruned at once.
+    pub ended: Option<(Life, u64)>,
 }
 
 /// A life has begun, durably.
