@@ -1,13 +1,15 @@
 //! The engine of truth maintenance against the naive labeller, in memory: after each batch, whatever the order, and in the cases that are known to go wrong.
 
+use seedstorm_model::memory::Digest;
 use seedstorm_model::mutant::Mutant;
 use seedstorm_model::tms::well_founded::{Program, Rule, solve, work_max};
-use seedstorm_model::tms::{Batch, Label, Network, Reason, Record};
+use seedstorm_model::tms::{Batch, Label, Network, Reason, Record, Supersession};
 use seedstorm_scenarios::avalanche::records::{STRUCTURES, Size, draw};
 use seedstorm_scenarios::avalanche::universe::Universe;
 use seedstorm_scenarios::oracle::beliefs::accepted::{Accepted, Expected};
 use seedstorm_scenarios::oracle::beliefs::naive::{self, NaiveRule};
 use seedstorm_sim::{Draw, Seed, Stream};
+use std::collections::BTreeSet;
 
 const UNIVERSE: Universe = Universe { text_bytes: 12 };
 
@@ -45,6 +47,7 @@ fn labels_agree_with_the_definition_after_each_batch_and_in_any_order() {
             let ingested = network.ingest(batch);
             accepted.take(batch, &ingested.refused);
             assert_eq!(found(&network), accepted.expected(), "seed {seed}, batch {number}: {batch:#?}");
+            assert!(is_acyclic(&accepted), "seed {seed}, batch {number}: {batch:#?}");
             let (atoms, size) = accepted.program_size();
             assert!(ingested.relabelled.work <= work_max(atoms, size), "seed {seed}");
             cycles += ingested.refused.iter().filter(|refusal| matches!(refusal.reason, Reason::Cycle(_))).count();
@@ -65,6 +68,35 @@ fn labels_agree_with_the_definition_after_each_batch_and_in_any_order() {
         undecided > 500 && flagged > 150 && cycles > 150 && attacks > 150,
         "{undecided} {flagged} {cycles} {attacks}"
     );
+}
+
+/// Whether supersessions come to an end: those are taken away, again and again, whose older belief supersedes nothing any more.
+fn is_acyclic(accepted: &Accepted) -> bool {
+    let mut left: Vec<&Supersession> = accepted.live_supersessions().collect();
+    loop {
+        let newer: BTreeSet<&Digest> = left.iter().map(|edge| &edge.newer).collect();
+        let count = left.len();
+        left.retain(|edge| newer.contains(&edge.older));
+        if left.len() == count {
+            return left.is_empty();
+        }
+    }
+}
+
+/// A belief whose own edges a batch has read already gets an edge to one whose edges it hasn't.
+#[test]
+fn a_cycle_through_what_a_batch_has_not_read_is_refused() {
+    let mut network = Network::new(&[], None);
+    let mut refused = |words: &[&str]| {
+        let batch = UNIVERSE.batch(words.iter().copied()).expect("words");
+        network.ingest(&batch).refused.into_iter().map(|refusal| refusal.reason).collect::<Vec<_>>()
+    };
+    assert_eq!(refused(&["b1 supersedes b2"]), []);
+    // The first one is refused, and b0 is read for it.
+    let path =
+        |names: &[&str]| Reason::Cycle(names.iter().map(|name| UNIVERSE.belief(name).expect("a name").id()).collect());
+    let reasons = refused(&["b0 supersedes b0", "b0 supersedes b1", "b2 supersedes b0"]);
+    assert_eq!(reasons, [path(&["b0", "b0"]), path(&["b2", "b0", "b1", "b2"])]);
 }
 
 fn rule(stream: &mut Stream, atoms: u64) -> Rule {

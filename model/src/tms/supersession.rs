@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub(super) struct Supersedes {
     graph: DiGraph<Digest, ()>,
     nodes: BTreeMap<Digest, NodeIndex>,
-    /// Beliefs all of whose own edges are in the graph.
+    /// Beliefs all of whose own edges are in the graph, and with them all that they lead to.
     read: BTreeSet<Digest>,
 }
 
@@ -25,7 +25,9 @@ impl Supersedes {
     /// Adds an edge that isn't kept yet. The path of the cycle that it would close, from its newer end on and back to it, if it would.
     pub(super) fn add<B: Base>(&mut self, base: &mut B, new: &Supersession) -> Result<Option<Vec<Digest>>, B::Error> {
         let (newer, older) = (self.node(new.newer), self.node(new.older));
-        if newer == older || !base.successors_of(&new.newer)?.is_empty() {
+        // One that is read already must not lead to one that isn't: all that is reached from what is read is read.
+        let is_read = self.read.contains(&new.newer);
+        if newer == older || is_read || !base.successors_of(&new.newer)?.is_empty() {
             self.read_from(base, new.older)?;
             if has_path_connecting(&self.graph, older, newer, None) {
                 return Ok(Some(self.path(newer, older)));
