@@ -203,10 +203,29 @@ fn t4_a_cycle_of_supersessions_is_refused_with_its_path() {
             look("b", &["b0", "b1", "b2"]),
         ]
     };
-    // The newest holds, and so what it replaces doesn't, and so what that would have replaced does.
-    assert_eq!(turns(None, schedule()), ["refused: cycle of 3", "b0 in, b1 out, b2 in"]);
+    assert_eq!(turns(None, schedule()), ["refused: cycle of 3", "b0 out, b1 out, b2 in"]);
     let naive = turns(Some(Mutant::SupersedesCycleAccepted), schedule());
-    assert_eq!(naive, ["b0 undecided, b1 undecided, b2 undecided"], "nothing is left to stand on");
+    assert_eq!(naive, ["b0 out, b1 out, b2 out"], "nothing is left to stand on");
+}
+
+/// What is outdated twice stays outdated: what supersedes its successor doesn't bring it back.
+#[test]
+fn t4_a_chain_of_supersessions_leaves_the_newest_that_stands() {
+    let schedule = vec![
+        record("a", &["b0 <- @a", "b1 <- @a", "b2 <- @a", "b1 supersedes b0", "b2 supersedes b1"]),
+        look("b", &["b0", "b1", "b2"]),
+        Turn::Current("b", "b0"),
+        record("a", &["retract b2 <- @a"]),
+        look("b", &["b0", "b1", "b2"]),
+        Turn::Current("b", "b0"),
+        record("a", &["retract b1 <- @a"]),
+        look("b", &["b0", "b1", "b2"]),
+        Turn::Current("b", "b0"),
+    ];
+    let seen = turns(None, schedule);
+    let expected =
+        ["b0 out, b1 out, b2 in", "b0 is b2", "b0 out, b1 in, b2 out", "b0 is b1", "b0 in, b1 out, b2 out", "b0 is b0"];
+    assert_eq!(seen, expected);
 }
 
 /// Two successors, and a contradiction, in every order of arrival.
@@ -247,7 +266,7 @@ fn t5_core_memories_are_guarded_in_the_store() {
             Turn::ByHand("b", "UPDATE beliefs SET standing = 2 WHERE standing = 0"),
             Turn::ByHand(
                 "b",
-                "INSERT OR REPLACE INTO beliefs SELECT arrived, id, 0, 0, 0, 0, 0, NULL FROM beliefs WHERE standing = 2",
+                "INSERT OR REPLACE INTO beliefs SELECT arrived, id, 0, 0, 0, 0, 0, 0, NULL FROM beliefs WHERE standing = 2",
             ),
             Turn::ByHand(
                 "b",

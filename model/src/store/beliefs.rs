@@ -101,14 +101,19 @@ fn contradiction(row: &Row<'_>) -> rusqlite::Result<KeptContradiction> {
 
 /// What was found of a belief, as its row has it from this column on.
 pub(super) fn finding(row: &Row<'_>, first: usize) -> rusqlite::Result<Finding> {
-    Ok(Finding { label: row.get(first)?, support: row.get(first + 1)?, heir: row.get(first + 2)? })
+    Ok(Finding {
+        label: row.get(first)?,
+        support: row.get(first + 1)?,
+        taken: row.get(first + 2)?,
+        heir: row.get(first + 3)?,
+    })
 }
 
 impl Base for Rows<'_> {
     type Error = rusqlite::Error;
 
     fn belief(&mut self, id: &Digest) -> rusqlite::Result<Option<Kept>> {
-        let sql = "SELECT standing, asserted_ns, label, is_forgotten, arrived FROM beliefs WHERE id = ?1";
+        let sql = "SELECT standing, asserted_ns, label, is_forgotten, arrived, taken, heir FROM beliefs WHERE id = ?1";
         let kept = |row: &Row<'_>| {
             let asserted_ns = Reverse(row.get::<_, i64>(1)? as u64);
             Ok(Kept {
@@ -116,6 +121,8 @@ impl Base for Rows<'_> {
                 label: row.get(2)?,
                 is_forgotten: row.get(3)?,
                 arrival: row.get::<_, i64>(4)? as u64,
+                taken: row.get(5)?,
+                heir: row.get(6)?,
             })
         };
         self.connection.prepare_cached(sql)?.query_row([id], kept).optional()
@@ -154,10 +161,9 @@ impl Base for Rows<'_> {
     }
 
     fn add_belief(&mut self, id: &Digest, belief: &Belief, finding: &Finding) -> rusqlite::Result<()> {
-        let sql =
-            "INSERT INTO beliefs (id, standing, asserted_ns, label, support, heir) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        let Finding { label, support, heir } = finding;
-        self.run(sql, params![id, belief.standing, belief.asserted_ns as i64, label, support, heir])?;
+        let sql = "INSERT INTO beliefs (id, standing, asserted_ns, label, support, taken, heir) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        let Finding { label, support, taken, heir } = finding;
+        self.run(sql, params![id, belief.standing, belief.asserted_ns as i64, label, support, taken, heir])?;
         self.added.push(*id);
         Ok(())
     }
@@ -225,8 +231,9 @@ impl Base for Rows<'_> {
 
     fn set_finding(&mut self, id: &Digest, finding: &Finding) -> rusqlite::Result<()> {
         // A row that would stay as it is isn't written.
-        let sql = "UPDATE beliefs SET label = ?2, support = ?3, heir = ?4 WHERE id = ?1 AND (label, support, heir) IS NOT (?2, ?3, ?4)";
-        self.run(sql, params![id, finding.label, finding.support, finding.heir])
+        let sql = "UPDATE beliefs SET label = ?2, support = ?3, taken = ?4, heir = ?5
+                   WHERE id = ?1 AND (label, support, taken, heir) IS NOT (?2, ?3, ?4, ?5)";
+        self.run(sql, params![id, finding.label, finding.support, finding.taken, finding.heir])
     }
 
     fn set_flag(&mut self, id: &Digest, flag: Label) -> rusqlite::Result<()> {

@@ -100,6 +100,6 @@ impl Store {
 }
 
 fn find(connection: &Connection, belief: &Digest) -> rusqlite::Result<Option<Finding>> {
-    let mut select = connection.prepare_cached("SELECT label, support, heir FROM beliefs WHERE id = ?1")?;
+    let mut select = connection.prepare_cached("SELECT label, support, taken, heir FROM beliefs WHERE id = ?1")?;
     select.query_row([belief], |row| finding(row, 0)).optional()
 }

@@ -12,6 +12,10 @@ pub struct Kept {
     pub rank: Rank,
     /// Whether it holds.
     pub label: Label,
+    /// Whether its place is taken, as [`Finding::taken`].
+    pub taken: Label,
+    /// What stands in its place, as [`Finding::heir`].
+    pub heir: Option<Digest>,
     /// Whether it was consolidated away.
     pub is_forgotten: bool,
     /// Its place in the order of arrival. Nothing may depend on it.
@@ -36,7 +40,9 @@ pub struct Finding {
     pub label: Label,
     /// Whether a justification of it holds, isolated, superseded or not.
     pub support: Label,
-    /// What stands in its place: of those that supersede it and hold, the one of the greatest rank.
+    /// Whether its place is taken: by itself, or by what supersedes it, directly or through others.
+    pub taken: Label,
+    /// What stands in its place: of those that supersede it, directly or through others, and hold, the one of the greatest rank.
     pub heir: Option<Digest>,
 }
 

@@ -75,7 +75,11 @@ pub fn lay_down<B: Base>(base: &mut B, core: &[super::belief::Belief]) -> Result
     for belief in core.iter().filter(|belief| belief.standing == Standing::Core) {
         let id = belief.id();
         if base.belief(&id)?.is_none() {
-            base.add_belief(&id, belief, &Finding { label: Label::In, support: Label::In, heir: None })?;
+            base.add_belief(
+                &id,
+                belief,
+                &Finding { label: Label::In, support: Label::In, taken: Label::In, heir: None },
+            )?;
         }
     }
     Ok(())

@@ -128,6 +128,8 @@ impl Base for Network {
         Ok(self.beliefs.get(id).map(|entry| Kept {
             rank: entry.rank,
             label: entry.finding.label,
+            taken: entry.finding.taken,
+            heir: entry.finding.heir,
             is_forgotten: entry.is_forgotten,
             arrival: entry.arrival,
         }))

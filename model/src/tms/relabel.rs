@@ -1,17 +1,20 @@
 //! Labelling anew after a change, at a cost that follows it: the beliefs whose definition has changed and those that depend on them, however far, are
 //! read and solved; what none of them is stays as it is, and is what they are solved against.
 //!
-//! A belief's definition as a logic program, with one atom for its support and one for each contradiction whose victim it is:
+//! A belief's definition as a logic program, with one atom for its support, one for its place, and one for each contradiction whose victim it is:
 //!
 //! - supported ← ins, not outs, for each live justification; for a core memory always;
 //! - others(c) ← the members of contradiction c but for its victim;
-//! - held ← supported, not held(s) for each s that supersedes it, not others(c) for each contradiction c whose victim it is; for a core memory always.
+//! - taken ← supported, not others(c) for each contradiction c whose victim it is; taken ← taken(s) for each s that supersedes it: what is outdated twice
+//!   stays outdated;
+//! - held ← supported, not others(c) for each such c, not taken(s) for each s that supersedes it; for a core memory always.
 //!
 //! So isolation is no procedure that comes after the labels but a part of the one program: labels, isolation and supersession have one well-founded
 //! model, whatever the order in which things arrived. A victim comes back by itself when the others fall. A contradiction that would isolate what the
 //! others rest on is a loop through negation: undecided, and reported.
 
 use super::base::{Base, Finding, Kept, KeptContradiction};
+use super::belief::Rank;
 use super::label::Label;
 use super::record::Justification;
 use super::well_founded::{KeepsItself, Program, Rule, solve_with};
@@ -50,9 +53,14 @@ struct Definition {
     successors: Vec<Digest>,
     /// Those whose victim it is.
     contradictions: Vec<KeptContradiction>,
-    /// Its place among the atoms: held, then supported, then one for each contradiction.
+    /// Its place among the atoms: held, then supported, then taken, then one for each contradiction.
     atom: usize,
 }
+
+/// Where a belief's atoms are, counted from its first.
+const SUPPORTED: usize = 1;
+const TAKEN: usize = 2;
+const OTHERS: usize = 3;
 
 /// Labels anew what has changed and what depends on it.
 pub(super) fn relabel<B: Base>(
@@ -71,7 +79,7 @@ pub(super) fn relabel<B: Base>(
         let contradictions = base.contradictions_with(&id)?;
         let contradictions: Vec<_> = contradictions.into_iter().filter(|kept| kept.victim == Some(id)).collect();
         let atom = atoms;
-        atoms += 2 + contradictions.len();
+        atoms += OTHERS + contradictions.len();
         definitions.push(Definition { id, kept, justifications, successors, contradictions, atom });
     }
     let mut translation = Translation::new(base, &definitions, atoms, mutant)?;
@@ -125,6 +133,8 @@ struct Translation<'a, B> {
     program: Program,
     /// By belief: its atom.
     atoms: BTreeMap<Digest, usize>,
+    /// By belief: the atom of its place.
+    taken: BTreeMap<Digest, usize>,
     guards_core: bool,
 }
 
@@ -137,7 +147,8 @@ impl<'a, B: Base> Translation<'a, B> {
     ) -> Result<Translation<'a, B>, B::Error> {
         let program = Program { given: vec![None; atoms], rules: Vec::new() };
         let atoms = definitions.iter().map(|definition| (definition.id, definition.atom)).collect();
-        Ok(Translation { base, program, atoms, guards_core: !is(mutant, Mutant::CoreGuardOnlyInCaller) })
+        let taken = definitions.iter().map(|definition| (definition.id, definition.atom + TAKEN)).collect();
+        Ok(Translation { base, program, atoms, taken, guards_core: !is(mutant, Mutant::CoreGuardOnlyInCaller) })
     }
 
     /// A belief's atom; one with the label that is kept, if it is outside of the region.
@@ -152,30 +163,50 @@ impl<'a, B: Base> Translation<'a, B> {
         Ok(atom)
     }
 
+    /// The atom of a belief's place, as [`Translation::held`].
+    fn taken(&mut self, id: &Digest) -> Result<usize, B::Error> {
+        if let Some(atom) = self.taken.get(id) {
+            return Ok(*atom);
+        }
+        let label = self.base.belief(id)?.map(|kept| kept.taken).unwrap_or_default();
+        let atom = self.program.given.len();
+        self.program.given.push(Some(label));
+        self.taken.insert(*id, atom);
+        Ok(atom)
+    }
+
     fn all_held(&mut self, ids: &[Digest]) -> Result<Vec<usize>, B::Error> {
         ids.iter().map(|id| self.held(id)).collect()
     }
 
     fn define(&mut self, definition: &Definition) -> Result<(), B::Error> {
-        let (held, supported) = (definition.atom, definition.atom + 1);
+        let (held, supported) = (definition.atom, definition.atom + SUPPORTED);
+        let taken = definition.atom + TAKEN;
         let is_core = definition.kept.rank.is_core();
         if is_core {
             self.program.rules.push(Rule { head: supported, ..Rule::default() });
             if self.guards_core {
                 self.program.rules.push(Rule { head: held, ..Rule::default() });
+                self.program.rules.push(Rule { head: taken, ..Rule::default() });
             }
         }
         for justification in &definition.justifications {
             let (positive, negative) = (self.all_held(justification.ins())?, self.all_held(justification.outs())?);
             self.program.rules.push(Rule { head: supported, positive, negative });
         }
-        let mut negative = self.all_held(&definition.successors)?;
-        for (others, kept) in (definition.atom + 2..).zip(&definition.contradictions) {
+        let mut negative = Vec::new();
+        for (others, kept) in (definition.atom + OTHERS..).zip(&definition.contradictions) {
             let members = kept.contradiction.members();
             let members: Vec<Digest> = members.iter().copied().filter(|member| *member != definition.id).collect();
             let positive = self.all_held(&members)?;
             self.program.rules.push(Rule { head: others, positive, negative: Vec::new() });
             negative.push(others);
+        }
+        self.program.rules.push(Rule { head: taken, positive: vec![supported], negative: negative.clone() });
+        for successor in &definition.successors {
+            let over = self.taken(successor)?;
+            self.program.rules.push(Rule { head: taken, positive: vec![over], negative: Vec::new() });
+            negative.push(over);
         }
         self.program.rules.push(Rule { head: held, positive: vec![supported], negative });
         Ok(())
@@ -187,7 +218,8 @@ fn labels_before(program: &Program, definitions: &[Definition]) -> Vec<Label> {
     let mut before: Vec<Label> = program.given.iter().map(|given| given.unwrap_or_default()).collect();
     for definition in definitions {
         before[definition.atom] = definition.kept.label;
-        before[definition.atom + 1] = definition.kept.label;
+        before[definition.atom + SUPPORTED] = definition.kept.label;
+        before[definition.atom + TAKEN] = definition.kept.taken;
     }
     before
 }
@@ -197,8 +229,8 @@ fn visited_once(program: &Program, definitions: &[Definition]) -> super::well_fo
     let mut labels = labels_before(program, definitions);
     for definition in definitions {
         let first = definition.atom;
-        let own = first + 2..first + 2 + definition.contradictions.len();
-        for head in own.chain([first + 1, first]) {
+        let own = first + OTHERS..first + OTHERS + definition.contradictions.len();
+        for head in own.chain([first + SUPPORTED, first + TAKEN, first]) {
             let mut rules = program.rules.iter().filter(|rule| rule.head == head);
             let is_in = rules.any(|rule| {
                 let has = |label| move |labels: &[Label], atom: &usize| labels[*atom] == label;
@@ -213,24 +245,61 @@ fn visited_once(program: &Program, definitions: &[Definition]) -> super::well_fo
 
 /// Keeps what was found. Gives how many beliefs have another label now.
 fn write<B: Base>(base: &mut B, definitions: &[Definition], labels: &[Label]) -> Result<u64, B::Error> {
-    let label_of: BTreeMap<Digest, Label> =
-        definitions.iter().map(|definition| (definition.id, labels[definition.atom])).collect();
+    let heirs = heirs(base, definitions, labels)?;
     let mut changed = 0;
     for definition in definitions {
-        let (label, support) = (labels[definition.atom], labels[definition.atom + 1]);
-        let mut heirs = Vec::new();
-        for successor in &definition.successors {
-            let Some(kept) = base.belief(successor)? else { continue };
-            if label_of.get(successor).copied().unwrap_or(kept.label) == Label::In {
-                heirs.push(kept.rank);
-            }
-        }
-        let heir = heirs.into_iter().max().map(|rank| rank.belief());
-        base.set_finding(&definition.id, &Finding { label, support, heir })?;
-        for (others, kept) in (definition.atom + 2..).zip(&definition.contradictions) {
+        let label = labels[definition.atom];
+        let (support, taken) = (labels[definition.atom + SUPPORTED], labels[definition.atom + TAKEN]);
+        let heir = heirs.get(&definition.id).copied().flatten().map(|rank| rank.belief());
+        base.set_finding(&definition.id, &Finding { label, support, taken, heir })?;
+        for (others, kept) in (definition.atom + OTHERS..).zip(&definition.contradictions) {
             base.set_flag(&kept.id, labels[others].and(support))?;
         }
         changed += u64::from(label != definition.kept.label);
     }
     Ok(changed)
+}
+
+/// By belief: the greatest rank among what supersedes it, directly or through others, and holds. Successors come before those that they supersede.
+fn heirs<B: Base>(
+    base: &mut B,
+    definitions: &[Definition],
+    labels: &[Label],
+) -> Result<BTreeMap<Digest, Option<Rank>>, B::Error> {
+    let found: BTreeMap<Digest, &Definition> = definitions.iter().map(|found| (found.id, found)).collect();
+    let mut heirs: BTreeMap<Digest, Option<Rank>> = BTreeMap::new();
+    let mut entered: BTreeSet<Digest> = BTreeSet::new();
+    for definition in definitions {
+        let mut path = vec![definition];
+        while let Some(top) = path.last().copied() {
+            let is_new = entered.insert(top.id);
+            let above = top.successors.iter().filter_map(|successor| found.get(successor).copied());
+            // A cycle is refused when it is written; one that is there all the same is gone round once.
+            let waits: Vec<&Definition> = above.filter(|above| is_new && !entered.contains(&above.id)).collect();
+            if !waits.is_empty() {
+                path.extend(waits);
+                continue;
+            }
+            path.pop();
+            if heirs.contains_key(&top.id) {
+                continue;
+            }
+            let mut best = None;
+            for successor in &top.successors {
+                let Some(kept) = base.belief(successor)? else { continue };
+                let (label, above) = match found.get(successor) {
+                    Some(above) => (labels[above.atom], heirs.get(successor).copied().flatten()),
+                    None => (kept.label, heir_of(base, &kept)?),
+                };
+                best = best.max(above).max((label == Label::In).then_some(kept.rank));
+            }
+            heirs.insert(top.id, best);
+        }
+    }
+    Ok(heirs)
+}
+
+fn heir_of<B: Base>(base: &mut B, kept: &Kept) -> Result<Option<Rank>, B::Error> {
+    let Some(heir) = &kept.heir else { return Ok(None) };
+    Ok(base.belief(heir)?.map(|kept| kept.rank))
 }

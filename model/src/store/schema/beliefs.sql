@@ -8,6 +8,7 @@ CREATE TABLE beliefs (
   is_forgotten INTEGER NOT NULL DEFAULT 0 CHECK (is_forgotten IN (0, 1)),
   label INTEGER NOT NULL CHECK (label IN (0, 1, 2)),
   support INTEGER NOT NULL CHECK (support IN (0, 1, 2)),
+  taken INTEGER NOT NULL CHECK (taken IN (0, 1, 2)),  -- its place: by itself, or by what supersedes it
   heir BLOB REFERENCES beliefs (id)
 ) STRICT;
 

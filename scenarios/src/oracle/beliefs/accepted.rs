@@ -112,10 +112,12 @@ impl Accepted {
         let members = self.contradictions.values().map(|found| count(found.members().len())).sum::<u64>();
         let bodies = self.justifications.values().map(|found| count(1 + found.ins().len() + found.outs().len()));
         let beliefs = count(self.beliefs.len());
-        // Held and supported for each belief, each with a rule that names the other; one atom for each contradiction, named once more.
-        let size = bodies.sum::<u64>() + 4 * beliefs + count(self.supersessions.len()) + 2 * contradictions + members;
-        // What lies outside of a region is an atom, too.
-        (2 * beliefs + contradictions + beliefs, size)
+        // Held, supported and taken for each belief, with rules that name one another; one atom for each contradiction, named twice more; a rule for each
+        // supersession, named once more.
+        let size =
+            bodies.sum::<u64>() + 7 * beliefs + 3 * count(self.supersessions.len()) + 3 * contradictions + members;
+        // What lies outside of a region is two atoms.
+        (3 * beliefs + contradictions + 2 * beliefs, size)
     }
 
     /// The live justifications.
@@ -162,6 +164,26 @@ impl Accepted {
         contradiction.members().iter().filter_map(of).min().map(|(_, _, id)| id.0)
     }
 
+    /// By belief: all that supersede it, directly or through others.
+    fn over(&self) -> BTreeMap<Digest, BTreeSet<Digest>> {
+        let mut over: BTreeMap<Digest, BTreeSet<Digest>> =
+            self.beliefs.keys().map(|id| (*id, BTreeSet::new())).collect();
+        loop {
+            let mut is_complete = true;
+            for supersession in self.live_supersessions() {
+                let mut more = over[&supersession.newer].clone();
+                more.insert(supersession.newer);
+                let found = over.get_mut(&supersession.older).expect("a supersession names beliefs");
+                let before = found.len();
+                found.extend(more);
+                is_complete &= found.len() == before;
+            }
+            if is_complete {
+                return over;
+            }
+        }
+    }
+
     /// What follows from it.
     pub fn expected(&self) -> Expected {
         let atoms: BTreeMap<Digest, usize> = self.beliefs.keys().enumerate().map(|(atom, id)| (*id, atom)).collect();
@@ -169,13 +191,13 @@ impl Accepted {
             beliefs.iter().filter_map(|belief| atoms.get(belief).copied()).collect()
         };
         let mut rules = Vec::new();
-        // What keeps a belief out, by belief: its successors, and for each contradiction in which it yields an atom that says that the others hold.
+        // Whether it holds but for what supersedes it, is a second atom of each belief.
+        let stands = |atom: usize| atoms.len() + atom;
+        let over = self.over();
+        // What keeps a belief from standing: for each contradiction in which it yields an atom that says that the others hold.
         let mut against: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for supersession in self.live_supersessions() {
-            against.entry(atoms[&supersession.older]).or_default().push(atoms[&supersession.newer]);
-        }
         let mut others_of: BTreeMap<Digest, usize> = BTreeMap::new();
-        let mut count = atoms.len();
+        let mut count = 2 * atoms.len();
         for (id, contradiction) in self.live_contradictions() {
             let Some(victim) = self.yields(contradiction) else { continue };
             let others: Vec<Digest> =
@@ -188,13 +210,17 @@ impl Accepted {
         for (id, atom) in &atoms {
             if self.is_core(id) {
                 rules.push(NaiveRule { head: *atom, ..NaiveRule::default() });
+                rules.push(NaiveRule { head: stands(*atom), ..NaiveRule::default() });
             }
         }
         for justification in self.live_justifications() {
             let head = atoms[&justification.consequent];
             let mut negative = places(justification.outs());
             negative.extend(against.get(&head).into_iter().flatten());
-            rules.push(NaiveRule { head, positive: places(justification.ins()), negative });
+            let positive = places(justification.ins());
+            rules.push(NaiveRule { head: stands(head), positive: positive.clone(), negative: negative.clone() });
+            negative.extend(over[&justification.consequent].iter().map(|over| stands(atoms[over])));
+            rules.push(NaiveRule { head, positive, negative });
         }
         let known = well_founded(count, &rules);
         let label = |atom: usize| label_of(known[atom]);
@@ -202,7 +228,11 @@ impl Accepted {
         for (id, atom) in &atoms {
             let label = label(*atom);
             let support = if self.is_core(id) { Label::In } else { Label::Out };
-            findings.insert(*id, Finding { label, support, heir: None });
+            let places = over[id].iter().map(|over| atoms[over]).chain([*atom]);
+            let free = places.map(|atom| negated(label_of(known[stands(atom)]))).fold(Label::In, Label::and);
+            let heirs = over[id].iter().filter(|over| label_of(known[atoms[*over]]) == Label::In);
+            let heir = heirs.max_by_key(|heir| self.rank(heir)).copied();
+            findings.insert(*id, Finding { label, support, taken: negated(free), heir });
         }
         for justification in self.live_justifications() {
             let body = places(justification.ins()).into_iter().map(label);
@@ -210,16 +240,6 @@ impl Accepted {
             let body = body.fold(Label::In, Label::and);
             if let Some(finding) = findings.get_mut(&justification.consequent) {
                 finding.support = negated(negated(finding.support).and(negated(body)));
-            }
-        }
-        for supersession in self.live_supersessions() {
-            let newer = label(atoms[&supersession.newer]);
-            let rank = |belief: &Digest| self.rank(belief);
-            if let Some(finding) = findings.get_mut(&supersession.older)
-                && newer == Label::In
-                && finding.heir.is_none_or(|heir| rank(&heir) < rank(&supersession.newer))
-            {
-                finding.heir = Some(supersession.newer);
             }
         }
         let flag = |id: &Digest, contradiction: &Contradiction| match self.yields(contradiction) {

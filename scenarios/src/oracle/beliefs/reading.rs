@@ -94,7 +94,7 @@ impl Reading {
     }
 
     fn read_beliefs(&mut self, connection: &Connection, planned: &Planned) -> rusqlite::Result<()> {
-        let sql = "SELECT id, standing, asserted_ns, is_forgotten, label, support, heir FROM beliefs";
+        let sql = "SELECT id, standing, asserted_ns, is_forgotten, label, support, taken, heir FROM beliefs";
         each(connection, sql, |row| {
             let id: Digest = row.get(0)?;
             let found = (row.get::<_, i64>(1)?, row.get::<_, i64>(2)? as u64);
@@ -108,7 +108,10 @@ impl Reading {
             if row.get(3)? {
                 self.accepted.forgotten.insert(id);
             }
-            self.findings.insert(id, Finding { label: label(row, 4)?, support: label(row, 5)?, heir: row.get(6)? });
+            self.findings.insert(
+                id,
+                Finding { label: label(row, 4)?, support: label(row, 5)?, taken: label(row, 6)?, heir: row.get(7)? },
+            );
             Ok(())
         })
     }
