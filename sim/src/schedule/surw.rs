@@ -13,7 +13,7 @@ pub struct Surw {
     /// The thing; `None`: nobody shares anything.
     object: Option<u64>,
     left: Left,
-    /// Who touches it next.
+    /// Who touches it next, whether it is there already or not; `None`: as far as one knows all is done, and nobody is held back.
     intended: Option<TaskKey>,
     /// Indexes into the ready calls; kept for its memory.
     candidates: Vec<usize>,
@@ -26,7 +26,8 @@ impl Surw {
         let shared = counts.shared();
         let drawn = stream.pick(&shared).copied();
         let left = Left::new(drawn.map(|(_, counts)| counts.clone()).unwrap_or_default());
-        Surw { stream, object: drawn.map(|(object, _)| object), left, intended: None, candidates: Vec::new() }
+        let intended = left.draw(&mut stream);
+        Surw { stream, object: drawn.map(|(object, _)| object), left, intended, candidates: Vec::new() }
     }
 
     fn touches(&self, call: &Ready) -> bool {
@@ -38,9 +39,10 @@ impl Strategy for Surw {
     fn next(&mut self, ready: &[Ready], _now_ns: u64) -> usize {
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
+        let intended = self.intended;
         candidates.extend((0..ready.len()).filter(|index| {
             let call = &ready[*index];
-            !self.touches(call) || self.intended == Some((call.process, call.ordinal))
+            intended.is_none() || !self.touches(call) || intended == Some((call.process, call.ordinal))
         }));
         let choice = if candidates.is_empty() {
             // All want to touch it, and nobody of them was meant, or who was meant waits: one is drawn by what is left.
@@ -52,12 +54,7 @@ impl Strategy for Surw {
         let chosen = &ready[choice];
         if self.touches(chosen) {
             self.left.taken(chosen);
-            self.intended = None;
-        }
-        if self.intended.is_none() && self.object.is_some() {
-            // Drawn among those who are there, by what each has left.
-            let next = &ready[self.left.pick(ready.iter(), &mut self.stream)];
-            self.intended = Some((next.process, next.ordinal));
+            self.intended = self.left.draw(&mut self.stream);
         }
         choice
     }

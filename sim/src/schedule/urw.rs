@@ -39,6 +39,18 @@ impl Left {
         0
     }
 
+    /// A task, with a chance of what it has left; `None`: nobody has anything left.
+    pub(super) fn draw(&self, stream: &mut Stream) -> Option<TaskKey> {
+        let mut drawn = stream.below(self.0.values().sum());
+        for (task, left) in &self.0 {
+            if drawn < *left {
+                return Some(*task);
+            }
+            drawn -= left;
+        }
+        None
+    }
+
     /// The task has taken a step.
     pub(super) fn taken(&mut self, call: &Ready) {
         if let Some(left) = self.0.get_mut(&(call.process, call.ordinal)) {
