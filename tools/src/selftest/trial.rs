@@ -208,9 +208,7 @@ impl Bench<'_> {
         let job = self.job(planted, SeedSet::Range(self.arguments.seeds), with.clone(), stop_after, label);
         let swept = sweep::carry_out(&job, &mut sink, self.interrupt)?;
         for seed in run {
-            let mut plan_with = plan(planted, seed, &with)?;
-            plan_with.settings.remove(MUTANT);
-            if plan_with != plan(planted, seed, &without)? {
+            if !plans_agree(planted, seed, &with, &without)? {
                 trial.plans_differ.push(seed);
             }
         }
@@ -259,7 +257,66 @@ fn plan(planted: Planted, seed: u64, options: &Options) -> Result<seedstorm_sim:
     planted.scenario.plan(Seed(seed), options).map_err(|error| Problem::usage(error.to_string()))
 }
 
+/// Whether the plan of a seed is the same with the bug and without, but for the setting that names it.
+fn plans_agree(planted: Planted, seed: u64, with: &Options, without: &Options) -> Result<bool> {
+    let mut with = plan(planted, seed, with)?;
+    with.settings.remove(MUTANT);
+    Ok(with == plan(planted, seed, without)?)
+}
+
 /// Seeds in words.
 pub(crate) fn words(seeds: Seeds) -> String {
     format!("{}..{}", seeds.first, u128::from(seeds.first) + u128::from(seeds.count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seedstorm_sim::plan::OptionsError;
+    use seedstorm_sim::{Plan, Scenario, World};
+
+    /// Draws more steps where a bug is planted, if it is told to.
+    struct Draws {
+        differs: bool,
+    }
+
+    impl Scenario for Draws {
+        fn name(&self) -> &'static str {
+            "draws"
+        }
+
+        fn about(&self) -> &'static str {
+            "draws a plan"
+        }
+
+        fn plan(&self, seed: Seed, options: &Options) -> std::result::Result<Plan, OptionsError> {
+            let mut plan = Plan::plain("draws", seed);
+            if let Some(name) = options.set.get(MUTANT) {
+                plan.settings.insert(MUTANT.to_owned(), toml::Value::String(name.clone()));
+                plan.steps_max += u64::from(self.differs && seed.0 == 7);
+            }
+            Ok(plan)
+        }
+
+        fn populate(&self, _plan: &Plan, _world: &mut World) {}
+
+        fn coverage(&self) -> &'static [&'static str] {
+            &[]
+        }
+
+        fn invariants(&self) -> &'static [(&'static str, &'static str)] {
+            &[]
+        }
+    }
+
+    #[test]
+    fn a_plan_that_the_bug_changes_is_told_apart() {
+        let info = seedstorm_model::mutant::catalogue().next().expect("a mutant");
+        let with = Options { set: [(MUTANT.to_owned(), info.name.to_owned())].into(), ..Options::default() };
+        let agree =
+            |scenario, seed| plans_agree(Planted { info, scenario }, seed, &with, &Options::default()).expect("plans");
+        assert!(agree(&Draws { differs: false }, 7), "the setting alone is no difference");
+        assert!(agree(&Draws { differs: true }, 6));
+        assert!(!agree(&Draws { differs: true }, 7));
+    }
 }
