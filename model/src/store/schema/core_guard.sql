@@ -4,8 +4,9 @@ CREATE TRIGGER core_stays BEFORE DELETE ON beliefs WHEN OLD.standing = 2
 BEGIN SELECT RAISE(ABORT, 'a core memory stays'); END;
 
 CREATE TRIGGER core_does_not_change BEFORE UPDATE ON beliefs
-WHEN OLD.standing = 2 AND (NEW.arrived, NEW.id, NEW.standing, NEW.asserted_ns, NEW.is_forgotten, NEW.label, NEW.support, NEW.taken, NEW.heir)
-  IS NOT (OLD.arrived, OLD.id, 2, OLD.asserted_ns, 0, 1, 1, NULL)
+WHEN OLD.standing = 2
+  AND (NEW.arrived, NEW.id, NEW.standing, NEW.asserted_ns, NEW.is_forgotten, NEW.label, NEW.support, NEW.taken, NEW.heir)
+  IS NOT (OLD.arrived, OLD.id, 2, OLD.asserted_ns, 0, 1, 1, 1, NULL)
 BEGIN SELECT RAISE(ABORT, 'a core memory does not change, and is in'); END;
 
 CREATE TRIGGER core_is_laid_down_once BEFORE INSERT ON beliefs
