@@ -77,16 +77,3 @@ fn runs_on_two_threads_take_turns() {
     });
     assert_eq!(together, alone);
 }
-
-#[test]
-fn another_vfs_that_was_made_the_default_meanwhile_is_replaced() {
-    let alone = pass(&plan(30), contention).trace_hash;
-    // The real file system's, as a tool of the same OS process would use it: in memory, so that nothing is left behind.
-    let real = rusqlite::Connection::open_with_flags_and_vfs(
-        "file:outside?mode=memory",
-        rusqlite::OpenFlags::default(),
-        c"unix",
-    );
-    real.expect("it opens").execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES(random())").expect("it draws");
-    assert_eq!(pass(&plan(30), contention).trace_hash, alone);
-}
