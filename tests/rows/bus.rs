@@ -122,7 +122,47 @@ fn m1_a_signal_is_acknowledged_when_it_has_been_delivered() {
     assert!(redelivered.count() > 0);
 }
 
+/// C waits for the write lock from this moment on, and keeps it as soon as it has it: whoever comes next is busy, for longer than SQLite waits.
+fn c_keeps_the_lock(world: &mut World, from_ns: u64) {
+    lives(world, "c", move |sys, _| async move {
+        let _ = sys.sleep(from_ns.saturating_sub(sys.simulated_ns())).await;
+        let path = config(None).database();
+        sys.blocking(move |os| {
+            let connection = Connection::open(path).expect("it is there");
+            connection.busy_timeout(std::time::Duration::ZERO).expect("nothing hinders it");
+            while connection.execute_batch("BEGIN IMMEDIATE").is_err() {
+                os.sleep(MS / 100).expect("nobody sends signals here");
+            }
+            os.sleep(300 * MS).expect("nobody sends signals here");
+            connection.execute_batch("ROLLBACK").expect("it is open");
+        })
+        .await;
+        Ok(())
+    });
+}
+
 /// Outbound commits; inbound is busy.
+#[test]
+fn m2_inbound_is_busy_after_outbound_has_been_committed() {
+    let mut caught = 0;
+    for step in 0..40 {
+        let scene = |mutant| {
+            move |world: &mut World, _: &Diary| {
+                a_to_b(world, mutant);
+                c_keeps_the_lock(world, 200 * MS + step * MS / 10);
+            }
+        };
+        play(&plan(1), scene(None)).passed();
+        let ran = play(&plan(1), scene(Some(Mutant::TwoStepSend)));
+        if !ran.outcome.passed() {
+            ran.violated("exactly-once-in-causal-order");
+            caught += 1;
+        }
+    }
+    assert!(caught > 0, "the lock never fell between the two");
+}
+
+/// As above, by death instead of the lock.
 #[test]
 fn m2_a_send_is_one_transaction() {
     at_each("a-0", CallKind::Sync, 24, Mutant::TwoStepSend, "exactly-once-in-causal-order");

@@ -204,6 +204,12 @@ fn t4_a_cycle_of_supersessions_is_refused_with_its_path() {
         ]
     };
     assert_eq!(turns(None, schedule()), ["refused: cycle of 3", "b0 out, b1 out, b2 in"]);
+    let of_two = vec![
+        record("a", &["b0 <- @a", "b1 <- @a", "b1 supersedes b0"]),
+        record("b", &["b0 supersedes b1"]),
+        look("b", &["b0", "b1"]),
+    ];
+    assert_eq!(turns(None, of_two), ["refused: cycle of 2", "b0 out, b1 in"]);
     let naive = turns(Some(Mutant::SupersedesCycleAccepted), schedule());
     assert_eq!(naive, ["b0 out, b1 out, b2 out"], "nothing is left to stand on");
 }
