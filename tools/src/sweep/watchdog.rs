@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::measured::Stopwatch;
@@ -28,6 +29,8 @@ pub(crate) struct Worker {
     input: ChildStdin,
     answers: Receiver<Answer>,
     last_words: Arc<Mutex<Vec<u8>>>,
+    /// Hears them, until the worker's standard error is closed.
+    listener: JoinHandle<()>,
 }
 
 /// What came of a request.
@@ -70,8 +73,8 @@ impl Worker {
                 }
             }
         })?;
-        spawn("last words", move || keep_last_words(errors, &kept))?;
-        Ok(Worker { child, input, answers, last_words })
+        let listener = spawn("last words", move || keep_last_words(errors, &kept))?;
+        Ok(Worker { child, input, answers, last_words, listener })
     }
 
     /// Asks, and waits for the answer for as long as it is wanted and no longer than `limit_ns` of real time. After anything but an answer
@@ -126,6 +129,13 @@ impl Worker {
     }
 
     fn last_words(&self) -> String {
+        // The dead have said everything, and it may not have been heard yet. Whoever has inherited the worker's standard error could keep it open.
+        for _ in 0..20 {
+            if self.listener.is_finished() {
+                break;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
         let bytes = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         // One line, and without what madsim says of its own task.
         let text = String::from_utf8_lossy(&bytes);
@@ -148,9 +158,8 @@ fn own_program() -> anyhow::Result<PathBuf> {
     if own.exists() { Ok(own) } else { std::env::current_exe().context("finding this program") }
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(work).context("starting a thread")?;
-    Ok(())
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).context("starting a thread")
 }
 
 fn keep_last_words(mut errors: impl Read, kept: &Mutex<Vec<u8>>) {
