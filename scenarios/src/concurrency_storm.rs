@@ -97,7 +97,8 @@ impl Scenario for ConcurrencyStorm {
     }
 
     fn invariants(&self) -> &'static [(&'static str, &'static str)] {
-        const ALL: [(&str, &str); LOCKS.len() + oracle::SWARM.len()] = oracle::joined(&[LOCKS, oracle::SWARM]);
+        const PARTS: &[&[(&str, &str)]] = &[LOCKS, oracle::AGENTS, oracle::WORKERS, oracle::SWARM];
+        const ALL: [(&str, &str); oracle::count(PARTS)] = oracle::joined(PARTS);
         &ALL
     }
 }

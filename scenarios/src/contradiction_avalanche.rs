@@ -74,8 +74,8 @@ impl Scenario for ContradictionAvalanche {
     }
 
     fn invariants(&self) -> &'static [(&'static str, &'static str)] {
-        const ALL: [(&str, &str); LOCKS.len() + oracle::STORE.len() + oracle::beliefs::BELIEFS.len()] =
-            oracle::joined(&[LOCKS, oracle::STORE, oracle::beliefs::BELIEFS]);
+        const PARTS: &[&[(&str, &str)]] = &[LOCKS, oracle::AGENTS, oracle::WORKERS, oracle::beliefs::BELIEFS];
+        const ALL: [(&str, &str); oracle::count(PARTS)] = oracle::joined(PARTS);
         &ALL
     }
 }

@@ -1,13 +1,12 @@
 //! Agents that flood each other with signals: the processes of signal-flood. The bus itself is in `model`.
 
-use crate::swarm::{self, TERMINATED};
+use crate::script::{End, Script, exit};
+use crate::swarm;
 use seedstorm_model::agent::{self, AgentError};
 use seedstorm_model::bus::{BusConfig, From, Member, Outgoing, RateLimit, SendOutcome, To};
 use seedstorm_model::config::Config;
 use seedstorm_sim::plan::Operation;
 use seedstorm_sim::{Draw, Exit, Plan, Sys, World};
-use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use toml::Value;
 
@@ -32,13 +31,7 @@ pub fn populate(plan: &Plan, world: &mut World) {
             }
         }
     });
-    let mut operations: BTreeMap<&str, Vec<Operation>> = BTreeMap::new();
-    for operation in &plan.operations {
-        operations.entry(&operation.process).or_default().push(operation.clone());
-    }
-    for index in 0..flood.workers as u32 {
-        let operations = operations.remove(format!("agent-{index}").as_str()).unwrap_or_default();
-        let script = Rc::new(Script { operations, next: Cell::new(0), failures: Cell::new(0) });
+    for (index, script) in (0..).zip(Script::of_agents(plan, flood.workers as u32)) {
         let flood = flood.clone();
         world.process("agent", index, move |sys| run(sys, flood.clone(), script.clone()));
     }
@@ -87,44 +80,8 @@ impl Flood {
 const MS: u64 = 1_000_000;
 const SECOND_NS: u64 = 1000 * MS;
 
-/// What an agent is to send, and how far it has got. It outlives the agent's deaths, as a person at a terminal would.
-struct Script {
-    operations: Vec<Operation>,
-    next: Cell<usize>,
-    /// How often the agent has ended by itself.
-    failures: Cell<u32>,
-}
-
-/// So many failures of an agent are final, as for a service manager: see `swarm`.
-const FAILURES_MAX: u32 = 100;
-
-enum End {
-    Terminated,
-    Failed(AgentError),
-}
-
-impl std::convert::From<AgentError> for End {
-    fn from(error: AgentError) -> End {
-        End::Failed(error)
-    }
-}
-
 async fn run(sys: Sys, flood: Rc<Flood>, script: Rc<Script>) -> Exit {
-    match carry_out(&sys, &flood, &script).await {
-        Ok(()) => Exit::success(),
-        Err(End::Terminated) => Exit { code: TERMINATED, why: "asked to end".into() },
-        Err(End::Failed(error)) => {
-            script.failures.set(script.failures.get() + 1);
-            if script.failures.get() < FAILURES_MAX {
-                return exit(&error);
-            }
-            Exit { code: 0, why: format!("given up: {error}") }
-        }
-    }
-}
-
-fn exit(error: &AgentError) -> Exit {
-    Exit { code: error.exit_code(), why: error.to_string() }
+    script.exit(carry_out(&sys, &flood, &script).await)
 }
 
 /// Something that is tried again, a little later each time.
@@ -168,14 +125,14 @@ async fn carry_out(sys: &Sys, flood: &Flood, script: &Script) -> Result<(), End>
             return Err(End::Terminated);
         }
         let mut due_ns = poll.at_ns;
-        if let Some(operation) = script.operations.get(script.next.get()) {
+        if let Some(operation) = script.next() {
             let at_ns = operation.not_before_ns.max(sending.at_ns);
             if at_ns <= sys.simulated_ns() {
                 if begun.replace(operation.id) != Some(operation.id) {
                     sys.begin_operation(operation.id);
                 }
                 if try_to(sys, &mut sending, member.send(sys, &outgoing(operation)).await?) {
-                    script.next.set(script.next.get() + 1);
+                    script.advance();
                     due_ns = 0;
                 }
             }

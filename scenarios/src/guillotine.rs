@@ -105,8 +105,8 @@ impl Scenario for Guillotine {
     }
 
     fn invariants(&self) -> &'static [(&'static str, &'static str)] {
-        const ALL: [(&str, &str); LOCKS.len() + oracle::SWARM.len() + oracle::DAYS.len()] =
-            oracle::joined(&[LOCKS, oracle::SWARM, oracle::DAYS]);
+        const PARTS: &[&[(&str, &str)]] = &[LOCKS, oracle::AGENTS, oracle::WORKERS, oracle::SWARM, oracle::DAYS];
+        const ALL: [(&str, &str); oracle::count(PARTS)] = oracle::joined(PARTS);
         &ALL
     }
 }

@@ -349,8 +349,8 @@ impl Scenario for SignalFlood {
     }
 
     fn invariants(&self) -> &'static [(&'static str, &'static str)] {
-        const ALL: [(&str, &str); LOCKS.len() + oracle::signals::SIGNALS.len() + oracle::BUS.len()] =
-            oracle::joined(&[LOCKS, oracle::signals::SIGNALS, oracle::BUS]);
+        const PARTS: &[&[(&str, &str)]] = &[LOCKS, oracle::AGENTS, oracle::signals::SIGNALS];
+        const ALL: [(&str, &str); oracle::count(PARTS)] = oracle::joined(PARTS);
         &ALL
     }
 }

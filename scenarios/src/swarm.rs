@@ -1,6 +1,7 @@
 //! A swarm of agents that carry out a plan's operations: the processes that scenarios share. The agents themselves are in `model`.
 
 use crate::avalanche::universe::Universe;
+use crate::script::{End, Script, exit};
 use crate::setting::MUTANT;
 use seedstorm_model::agent::{self, Agent, AgentError, Done, Work, WorkKind};
 use seedstorm_model::config::{CheckpointMode, Config};
@@ -9,8 +10,6 @@ use seedstorm_model::mutant::Mutant;
 use seedstorm_model::tms::{Batch, Belief};
 use seedstorm_sim::plan::Operation;
 use seedstorm_sim::{Errno, Exit, Plan, Sys, World};
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use toml::Value;
 
@@ -51,9 +50,6 @@ pub fn subject(index: u64) -> String {
 /// The setting that says whether agents take beliefs in.
 pub const BELIEFS: &str = "beliefs";
 
-/// The exit code of an agent that was asked to end: 128 and SIGTERM, as shells count.
-pub const TERMINATED: u8 = 128 + 15;
-
 /// Adds the preparation and an agent for each process that the plan's settings name.
 pub fn populate(plan: &Plan, world: &mut World) {
     let config = Rc::new(config(plan));
@@ -78,13 +74,7 @@ pub fn populate(plan: &Plan, world: &mut World) {
             }
         }
     });
-    let mut operations: BTreeMap<&str, Vec<Operation>> = BTreeMap::new();
-    for operation in &plan.operations {
-        operations.entry(&operation.process).or_default().push(operation.clone());
-    }
-    for index in 0..workers {
-        let mine = operations.remove(format!("agent-{index}").as_str()).unwrap_or_default();
-        let script = Rc::new(Script { operations: mine, next: RefCell::new(0), failures: Cell::new(0) });
+    for (index, script) in (0..).zip(Script::of_agents(plan, workers)) {
         let config = config.clone();
         world.process("agent", index, move |sys| run(sys, config.clone(), script.clone()));
     }
@@ -165,49 +155,13 @@ struct Names {
     tasks: Vec<String>,
 }
 
-/// What an agent is to do, and how far it has got. It outlives the agent's deaths, as a person at a terminal would: an operation that was not
-/// answered is asked for again.
-struct Script {
-    operations: Vec<Operation>,
-    next: RefCell<usize>,
-    /// How often the agent has ended by itself.
-    failures: Cell<u32>,
-}
-
 async fn run(sys: Sys, config: Rc<Config>, script: Rc<Script>) -> Exit {
-    match carry_out(&sys, &config, &script).await {
-        Ok(()) => Exit::success(),
-        Err(End::Terminated) => Exit { code: TERMINATED, why: "asked to end".into() },
-        Err(End::Failed(error)) => {
-            script.failures.set(script.failures.get() + 1);
-            if script.failures.get() < FAILURES_MAX {
-                return exit(&error);
-            }
-            Exit { code: 0, why: format!("given up: {error}") }
-        }
-    }
-}
-
-/// So many failures of an agent are final, as for a service manager: no further start heals a database that a lying disk has damaged. Where
-/// nothing excuses a failure, the first one is a violation, and nobody gets here.
-const FAILURES_MAX: u32 = 100;
-
-enum End {
-    Terminated,
-    Failed(AgentError),
-}
-
-impl From<AgentError> for End {
-    fn from(error: AgentError) -> Self {
-        End::Failed(error)
-    }
+    script.exit(carry_out(&sys, &config, &script).await)
 }
 
 async fn carry_out(sys: &Sys, config: &Config, script: &Script) -> Result<(), End> {
     let mut awake = Some(agent::wake(sys, config).await?);
-    loop {
-        let next = *script.next.borrow();
-        let Some(operation) = script.operations.get(next) else { break };
+    while let Some(operation) = script.next() {
         if sys.is_terminating() {
             stop(sys, awake).await?;
             return Err(End::Terminated);
@@ -225,7 +179,7 @@ async fn carry_out(sys: &Sys, config: &Config, script: &Script) -> Result<(), En
             // A later try has the same key: it finds out what became of this one.
             Done::Unanswered => {}
             Done::Acknowledged | Done::Refused => {
-                *script.next.borrow_mut() += 1;
+                script.advance();
                 if work.kind == WorkKind::Sleep {
                     awake = None;
                 }
@@ -289,8 +243,4 @@ fn work(operation: &Operation) -> Work {
         _ => WorkKind::Note { bytes },
     };
     Work { number: operation.id, kind }
-}
-
-fn exit(error: &AgentError) -> Exit {
-    Exit { code: error.exit_code(), why: error.to_string() }
 }

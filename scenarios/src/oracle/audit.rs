@@ -134,7 +134,8 @@ impl Audit {
     }
 }
 
-fn each(
+/// Shows each row of a query.
+pub(super) fn each(
     connection: &Connection,
     sql: &str,
     mut see: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<()>,

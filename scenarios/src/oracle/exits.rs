@@ -1,6 +1,6 @@
 //! `no-unhandled-error` and `lock-timeouts-handled`: agents end well, whatever they met.
 
-use crate::swarm::TERMINATED;
+use crate::script::TERMINATED;
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::trace::{Body, Ended, Event, Interest};

@@ -57,30 +57,57 @@ pub use wakes::WakeSucceeds;
 use seedstorm_model::memory::Digest;
 use seedstorm_sim::World;
 
-/// The invariants of a swarm of agents: (id, what must hold).
-pub const SWARM: &[(&str, &str)] = &[
-    ("acknowledged-durable", "at each acknowledgement the commit's WAL frames are durable, and there is a commit"),
+/// The invariants of all agents: (id, what must hold).
+pub const AGENTS: &[(&str, &str)] = &[
     ("agents-return", "after a crash at any moment the agents that wake are in the store, as lives of the new boot"),
-    ("board-serializable", "transactions on the board have a serial order that agrees with what each read and wrote"),
-    ("calm-completes", "in the calm phase at least one operation of each kind completes"),
-    ("claim-single-winner", "a task's claim has one winner in each generation, and only the winner works under it"),
-    ("damage-named", "a verification names each sealed memory whose file is damaged, and nothing that is whole"),
     ("database-sound", "SQLite's integrity_check and foreign_key_check find nothing, at the end and after each crash"),
+    ("lock-timeouts-handled", "no agent ends because a lock timed out"),
+    ("locks-free", "no lock is left in the name of a process that ended well, at the end"),
+    ("no-unhandled-error", "no agent ends with an error that it should have handled"),
+];
+
+/// Adds those of [`AGENTS`] to a world that are about agents' lives; the database's comes with whoever else reads it.
+fn watch_lives(world: &mut World) {
+    world.invariant(AgentsReturn);
+    world.invariant(LockTimeoutsHandled);
+    world.invariant(NoUnhandledError);
+    world.invariant(LocksFree::default());
+}
+
+/// The invariants of agents that work through a script and seal memories: (id, what must hold).
+pub const WORKERS: &[(&str, &str)] = &[
+    ("acknowledged-durable", "at each acknowledgement the commit's WAL frames are durable, and there is a commit"),
+    ("calm-completes", "in the calm phase at least one operation of each kind completes"),
+    ("damage-named", "a verification names each sealed memory whose file is damaged, and nothing that is whole"),
+    ("memories-kept", "each memory that was acknowledged or outlived a crash is sealed and in its file, byte for byte"),
+    ("orphans-swept", "after a crash at any moment no memory's file is left that isn't sealed"),
+    ("seal-true", "the Merkle root after each transition is that of the memories sealed by then, claimed and stored"),
+];
+
+/// Adds the invariants of [`WORKERS`] and [`AGENTS`] to a world, but for those that are judged before: of commits and of the database.
+fn watch_workers(seal: SealTrue, auditor: Auditor, world: &mut World) {
+    world.invariant(seal);
+    world.invariant(MemoriesKept::new(auditor.clone()));
+    world.invariant(OrphansSwept);
+    world.invariant(DamageNamed::new(auditor));
+    watch_lives(world);
+    world.invariant(CalmCompletes::default());
+    world.invariant(Coverage::default());
+}
+
+/// The invariants that a swarm with board, tasks, notes and documents has besides: (id, what must hold).
+pub const SWARM: &[(&str, &str)] = &[
+    ("board-serializable", "transactions on the board have a serial order that agrees with what each read and wrote"),
+    ("claim-single-winner", "a task's claim has one winner in each generation, and only the winner works under it"),
     (
         "documents-kept",
         "no revision of a document is lost that was acknowledged or outlived a crash, and none made twice",
     ),
     ("files-whole", "documents are never empty or torn"),
-    ("lock-timeouts-handled", "no agent ends because a lock timed out"),
-    ("locks-free", "no lock is left in the name of a process that ended well, at the end"),
-    ("memories-kept", "each memory that was acknowledged or outlived a crash is sealed and in its file, byte for byte"),
     ("no-lost-write", "each acknowledged write is in the database once, at the end and after each crash"),
-    ("no-unhandled-error", "no agent ends with an error that it should have handled"),
-    ("orphans-swept", "after a crash at any moment no memory's file is left that isn't sealed"),
-    ("seal-true", "the Merkle root after each transition is that of the memories sealed by then, claimed and stored"),
 ];
 
-/// Adds the invariants of [`SWARM`] to a world.
+/// Adds the invariants of [`AGENTS`], [`WORKERS`] and [`SWARM`] to a world.
 pub fn watch_swarm(world: &mut World) {
     world.invariant(AcknowledgedDurable::default());
     world.invariant(ClaimSingleWinner::default());
@@ -91,67 +118,22 @@ pub fn watch_swarm(world: &mut World) {
     // A file that isn't whole has lost its revision, too: that it is damaged says more.
     world.invariant(FilesWhole);
     world.invariant(DocumentsKept::default());
-    world.invariant(SealTrue::new(auditor.clone()));
-    world.invariant(MemoriesKept::new(auditor.clone()));
-    world.invariant(OrphansSwept);
-    world.invariant(DamageNamed::new(auditor));
-    world.invariant(AgentsReturn);
-    world.invariant(LockTimeoutsHandled);
-    world.invariant(NoUnhandledError);
-    world.invariant(LocksFree::default());
-    world.invariant(CalmCompletes::default());
-    world.invariant(Coverage::default());
+    watch_workers(SealTrue::new(auditor.clone()), auditor, world);
 }
 
-/// The invariants of agents that work with nothing but the store: (id, what must hold).
-pub const STORE: &[(&str, &str)] = &[
-    ("acknowledged-durable", "at each acknowledgement the commit's WAL frames are durable, and there is a commit"),
-    ("agents-return", "after a crash at any moment the agents that wake are in the store, as lives of the new boot"),
-    ("calm-completes", "in the calm phase at least one operation of each kind completes"),
-    ("damage-named", "a verification names each sealed memory whose file is damaged, and nothing that is whole"),
-    ("database-sound", "SQLite's integrity_check and foreign_key_check find nothing, at the end and after each crash"),
-    ("lock-timeouts-handled", "no agent ends because a lock timed out"),
-    ("locks-free", "no lock is left in the name of a process that ended well, at the end"),
-    ("memories-kept", "each memory that was acknowledged or outlived a crash is sealed and in its file, byte for byte"),
-    ("no-unhandled-error", "no agent ends with an error that it should have handled"),
-    ("orphans-swept", "after a crash at any moment no memory's file is left that isn't sealed"),
-    ("seal-true", "the Merkle root after each transition is that of the memories sealed by then, claimed and stored"),
-];
-
-/// Adds the invariants of [`STORE`] to a world in which the first transition seals these memories.
+/// Adds the invariants of [`AGENTS`] and [`WORKERS`] to a world in which the first transition seals these memories.
 pub fn watch_store(laid_down: impl IntoIterator<Item = Digest>, world: &mut World) {
     world.invariant(AcknowledgedDurable::default());
     let auditor = Auditor::default();
     world.invariant(DatabaseSound::new(auditor.clone()));
-    world.invariant(SealTrue::after(auditor.clone(), laid_down));
-    world.invariant(MemoriesKept::new(auditor.clone()));
-    world.invariant(OrphansSwept);
-    world.invariant(DamageNamed::new(auditor));
-    world.invariant(AgentsReturn);
-    world.invariant(LockTimeoutsHandled);
-    world.invariant(NoUnhandledError);
-    world.invariant(LocksFree::default());
-    world.invariant(CalmCompletes::default());
-    world.invariant(Coverage::default());
+    watch_workers(SealTrue::after(auditor.clone(), laid_down), auditor, world);
 }
 
-/// The invariants that agents on the bus share with a swarm: (id, what must hold).
-pub const BUS: &[(&str, &str)] = &[
-    ("agents-return", "after a crash at any moment the agents that wake are in the store, as lives of the new boot"),
-    ("database-sound", "SQLite's integrity_check and foreign_key_check find nothing, at the end and after each crash"),
-    ("lock-timeouts-handled", "no agent ends because a lock timed out"),
-    ("locks-free", "no lock is left in the name of a process that ended well, at the end"),
-    ("no-unhandled-error", "no agent ends with an error that it should have handled"),
-];
-
-/// Adds the invariants of [`signals::SIGNALS`] and [`BUS`] to a world.
+/// Adds the invariants of [`signals::SIGNALS`] and [`AGENTS`] to a world.
 pub fn watch_bus(world: &mut World) {
     signals::watch_signals(world);
     world.invariant(DatabaseSound::new(Auditor::default()));
-    world.invariant(AgentsReturn);
-    world.invariant(LockTimeoutsHandled);
-    world.invariant(NoUnhandledError);
-    world.invariant(LocksFree::default());
+    watch_lives(world);
 }
 
 /// The invariants of agents that keep days and die: (id, what must hold).
@@ -189,7 +171,17 @@ pub fn watch_days(world: &mut World) {
     world.invariant(Deaths::default());
 }
 
-/// Lists of invariants as one. `N` is the sum of their lengths.
+/// How many invariants there are in lists.
+pub(crate) const fn count(lists: &[&[(&str, &str)]]) -> usize {
+    let (mut list, mut count) = (0, 0);
+    while list < lists.len() {
+        count += lists[list].len();
+        list += 1;
+    }
+    count
+}
+
+/// Lists of invariants as one. `N` is their [`count`].
 pub(crate) const fn joined<const N: usize>(
     lists: &[&[(&'static str, &'static str)]],
 ) -> [(&'static str, &'static str); N] {

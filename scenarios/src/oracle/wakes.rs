@@ -1,6 +1,6 @@
 //! `wake-succeeds`: whatever an agent's last life left, the next one wakes without help.
 
-use crate::swarm::TERMINATED;
+use crate::script::TERMINATED;
 use seedstorm_model::claims::Awake;
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};

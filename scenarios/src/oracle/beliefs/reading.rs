@@ -1,6 +1,7 @@
 //! What stands in the database of beliefs and records, read by SQL of the oracles' own on a copy of the disk, and what should follow from it.
 
 use super::accepted::{Accepted, Expected};
+use crate::oracle::audit::each;
 use crate::oracle::paths::DATABASE;
 use rusqlite::types::{FromSql, Type};
 use rusqlite::{Connection, OpenFlags, Row};
@@ -168,19 +169,6 @@ fn label(row: &Row<'_>, column: usize) -> rusqlite::Result<Label> {
 fn digests(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<Digest>> {
     let bytes: Vec<u8> = row.get(column)?;
     Ok(bytes.as_chunks::<32>().0.iter().map(|bytes| Digest(*bytes)).collect())
-}
-
-fn each(
-    connection: &Connection,
-    sql: &str,
-    mut see: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        see(row)?;
-    }
-    Ok(())
 }
 
 /// What a shared reading is: `Err` when the database can't be read, which is for `database-sound` to say.
