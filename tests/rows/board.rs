@@ -1,17 +1,16 @@
 //! Rows of the fault catalogue, family board: claims with two winners, lost updates, cycles of tasks, and retries that meet their own write.
 
+use crate::agents::{agent, ask, happened};
 use crate::script::{Diary, MS, SECOND, fault, follow, once, plan, play, steps, to_the_end, until, with};
 use rusqlite::{Connection, OptionalExtension, params};
-use seedstorm_model::agent::{Agent, Done, Work, WorkKind, prepare, wake};
+use seedstorm_model::agent::{Done, WorkKind, prepare, wake};
 use seedstorm_model::config::Config;
 use seedstorm_model::file::{open_document, replace, seal};
 use seedstorm_model::mutant::Mutant;
 use seedstorm_sim::kernel::RestartPolicy;
 use seedstorm_sim::plan::{FaultKind, Trigger};
-use seedstorm_sim::sys::claim::Happened;
 use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Exit, Os, Sys, World};
-use std::future::Future;
 use std::rc::Rc;
 
 const NAIVE: &str = "/swarm/naive.db";
@@ -64,41 +63,6 @@ fn by_hand(
             done.await.expect("what may fail is looked at");
         }
     });
-}
-
-fn happened(what: &str) -> Happened {
-    Happened { what: what.to_owned() }
-}
-
-/// Adds an agent, which runs once.
-fn agent<F>(
-    world: &mut World,
-    diary: &Diary,
-    role: &'static str,
-    config: &Config,
-    program: impl Fn(Sys, Diary, Agent) -> F + 'static,
-) where
-    F: Future<Output = ()> + 'static,
-{
-    let (config, program) = (config.clone(), Rc::new(program));
-    once(world, diary, role, move |sys, diary| {
-        let (config, program) = (config.clone(), program.clone());
-        async move {
-            let agent = wake(&sys, &config).await.expect("nothing is in the way");
-            program(sys, diary, agent).await;
-        }
-    });
-}
-
-/// Asks until there is an answer.
-async fn ask(sys: &Sys, agent: &mut Agent, number: u64, kind: WorkKind) -> Done {
-    loop {
-        match agent.work(sys, &Work { number, kind: kind.clone() }).await {
-            Ok(Done::Unanswered) => {}
-            Ok(done) => return done,
-            Err(error) => panic!("{error}"),
-        }
-    }
 }
 
 /// One number out of the model's database, over a connection of its own.

@@ -1,5 +1,6 @@
 //! Rows of the fault catalogue, family SQLite: snapshots, checkpoints, what a commit promises, and transactions that are left open.
 
+use crate::agents::{agent, ask, happened};
 use crate::script::{
     Diary, MS, Ran, SECOND, fault, follow, once, plan, play, steps, to_the_end, until, until_before, with,
 };
@@ -10,7 +11,6 @@ use seedstorm_model::mutant::Mutant;
 use seedstorm_sim::kernel::RestartPolicy;
 use seedstorm_sim::plan::{FaultKind, Trigger};
 use seedstorm_sim::sys::OpenFlags;
-use seedstorm_sim::sys::claim::Happened;
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Exit, Os, Plan, Sys, World};
@@ -79,43 +79,8 @@ fn by_hand(
     });
 }
 
-/// Adds an agent, which runs once.
-fn agent<F>(
-    world: &mut World,
-    diary: &Diary,
-    role: &'static str,
-    config: &Config,
-    program: impl Fn(Sys, Diary, Agent) -> F + 'static,
-) where
-    F: Future<Output = ()> + 'static,
-{
-    let (config, program) = (config.clone(), Rc::new(program));
-    once(world, diary, role, move |sys, diary| {
-        let (config, program) = (config.clone(), program.clone());
-        async move {
-            let agent = wake(&sys, &config).await.expect("nothing is in the way");
-            program(sys, diary, agent).await;
-        }
-    });
-}
-
-/// Asks until there is an answer.
-async fn ask(sys: &Sys, agent: &mut Agent, number: u64, kind: WorkKind) -> Done {
-    loop {
-        match agent.work(sys, &Work { number, kind: kind.clone() }).await {
-            Ok(Done::Unanswered) => {}
-            Ok(done) => return done,
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
-
 fn number(connection: &Connection, sql: &str) -> rusqlite::Result<i64> {
     connection.query_row(sql, [], |row| row.get(0))
-}
-
-fn happened(what: &str) -> Happened {
-    Happened { what: what.to_owned() }
 }
 
 /// One number out of the model's database, over a connection of its own.
