@@ -8,6 +8,7 @@ pub mod faults;
 pub mod flood;
 pub mod guillotine;
 pub mod oracle;
+pub(crate) mod plans;
 pub mod script;
 pub mod setting;
 pub mod signal_flood;

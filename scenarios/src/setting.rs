@@ -122,3 +122,72 @@ fn mutant(option: String, given: &str) -> Result<Value, OptionsError> {
     let allowed: Vec<&str> = names().collect();
     Err(OptionsError { option, value: given.to_owned(), allowed: allowed.join(", ") })
 }
+
+/// Times at which all agents begin at once.
+pub(crate) const BURSTS: Setting = Setting {
+    key: "bursts",
+    about: "times at which all agents begin at once",
+    range: Range::Number(1, 1000, &[1, 2, 3, 5]),
+};
+
+/// Pauses between operations.
+pub(crate) const THINK: Setting = Setting {
+    key: "think_us",
+    about: "the longest pause between two operations of an agent, in microseconds",
+    range: Range::Number(0, 60_000_000, &[0, 100, 1_000, 10_000, 100_000]),
+};
+
+/// How named locks work.
+pub(crate) const LOCK: Setting =
+    Setting { key: "lock", about: "how named locks work", range: Range::Word(&["flock", "owner-file", "lease"]) };
+
+/// How waiters back off.
+pub(crate) const BACKOFF: Setting = Setting {
+    key: "backoff",
+    about: "how waiters back off",
+    range: Range::Word(&["exponential", "full-jitter", "decorrelated-jitter", "fair-queue"]),
+};
+
+/// The mode of explicit checkpoints.
+pub(crate) const CHECKPOINT: Setting = Setting {
+    key: "checkpoint",
+    about: "the mode of explicit checkpoints",
+    range: Range::Word(&["passive", "full", "restart", "truncate"]),
+};
+
+/// The latency profile.
+pub(crate) const LATENCY: Setting = Setting {
+    key: "latency",
+    about: "the latency profile of the machine",
+    range: Range::Word(&["nvme", "ssd", "hdd"]),
+};
+
+/// The persistence profile.
+pub(crate) const PERSISTENCE: Setting = Setting {
+    key: "persistence",
+    about: "what a machine crash may lose",
+    range: Range::Word(&["strict", "ext4", "posix"]),
+};
+
+/// SQLite's busy timeout, one of these.
+pub(crate) const fn busy_timeout_ms(drawn: &'static [u64]) -> Setting {
+    let about = "SQLite's busy timeout, in milliseconds";
+    Setting { key: "busy_timeout_ms", about, range: Range::Number(0, 600_000, drawn) }
+}
+
+/// The database's page size, one of these. It must be a power of two: see [`crate::plans::check_page`].
+pub(crate) const fn page_bytes(drawn: &'static [u64]) -> Setting {
+    let about = "the database's page size, in bytes";
+    Setting { key: "page_bytes", about, range: Range::Number(512, 65_536, drawn) }
+}
+
+/// When a commit checkpoints, one of these.
+pub(crate) const fn autocheckpoint_pages(drawn: &'static [u64]) -> Setting {
+    let about = "pages of WAL after which a commit checkpoints";
+    Setting { key: "autocheckpoint_pages", about, range: Range::Number(1, 100_000, drawn) }
+}
+
+/// SQLite's page cache, one of these.
+pub(crate) const fn cache_pages(drawn: &'static [u64]) -> Setting {
+    Setting { key: "cache_pages", about: "SQLite's page cache, in pages", range: Range::Number(1, 100_000, drawn) }
+}

@@ -2,6 +2,7 @@
 //! its plan is drawn is here, what an agent does with it in `flood`, what must hold in `oracle`.
 
 use crate::faults::Menu;
+use crate::plans::{self, IDS_PER_AGENT, SECOND_NS, agents, check_operation, check_page, persistence};
 use crate::setting::{self, Range, Setting, settle};
 use crate::{flood, oracle};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
@@ -9,7 +10,6 @@ use seedstorm_sim::plan::{
     FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Position, StrategyPlan, Trigger,
 };
 use seedstorm_sim::seed::Path;
-use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::{Draw, Scenario, Seed, World};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -18,12 +18,9 @@ use toml::Value;
 pub struct SignalFlood;
 
 const MS: u64 = 1_000_000;
-const SECOND_NS: u64 = 1000 * MS;
 const WORKERS: u64 = 16;
-const WORKERS_MAX: u64 = 1024;
 /// How long the flood lasts. Short: each broadcast is fifteen deliveries.
 const DURATION_NS: u64 = 100 * MS;
-const DURATION_MAX_NS: u64 = 24 * 3600 * SECOND_NS;
 
 /// What a flood draws for itself.
 const SETTINGS: &[Setting] = &[
@@ -77,42 +74,14 @@ const SETTINGS: &[Setting] = &[
         about: "signals that an agent may send in a minute; 0 is without limit",
         range: Range::Number(0, 1_000_000, &[0]),
     },
-    Setting { key: "lock", about: "how named locks work", range: Range::Word(&["flock", "owner-file", "lease"]) },
-    Setting {
-        key: "backoff",
-        about: "how waiters back off",
-        range: Range::Word(&["exponential", "full-jitter", "decorrelated-jitter", "fair-queue"]),
-    },
-    Setting {
-        key: "busy_timeout_ms",
-        about: "SQLite's busy timeout, in milliseconds",
-        range: Range::Number(0, 600_000, &[0, 5, 50, 500]),
-    },
-    Setting {
-        key: "page_bytes",
-        about: "the database's page size, in bytes",
-        range: Range::Number(512, 65_536, &[1_024, 4_096, 16_384]),
-    },
-    Setting {
-        key: "autocheckpoint_pages",
-        about: "pages of WAL after which a commit checkpoints",
-        range: Range::Number(1, 100_000, &[20, 100, 1_000]),
-    },
-    Setting {
-        key: "cache_pages",
-        about: "SQLite's page cache, in pages",
-        range: Range::Number(1, 100_000, &[50, 2_000]),
-    },
-    Setting {
-        key: "latency",
-        about: "the latency profile of the machine",
-        range: Range::Word(&["nvme", "ssd", "hdd"]),
-    },
-    Setting {
-        key: "persistence",
-        about: "what a machine crash may lose",
-        range: Range::Word(&["strict", "ext4", "posix"]),
-    },
+    setting::LOCK,
+    setting::BACKOFF,
+    setting::busy_timeout_ms(&[0, 5, 50, 500]),
+    setting::page_bytes(&[1_024, 4_096, 16_384]),
+    setting::autocheckpoint_pages(&[20, 100, 1_000]),
+    setting::cache_pages(&[50, 2_000]),
+    setting::LATENCY,
+    setting::PERSISTENCE,
 ];
 
 const KINDS: [&str; 2] = ["broadcast", "direct"];
@@ -138,9 +107,6 @@ const FAULTS: Menu = Menu(&[
 
 /// About how many steps a run has for each delivery.
 const STEPS_OF_DELIVERY: u64 = 50;
-
-/// Operation ids of one agent begin here, times its index plus one: taking away an agent shifts no other's.
-const IDS_PER_AGENT: u64 = 1_000_000;
 
 struct Shape {
     rate: u64,
@@ -229,15 +195,6 @@ fn kills_in_transactions(seed: Seed, processes: &[String]) -> Vec<FaultPlan> {
     (0..count as u32).map(&mut kill).collect()
 }
 
-fn in_range(option: &str, given: Option<u64>, default: u64, least: u64, greatest: u64) -> Result<u64, OptionsError> {
-    let value = given.unwrap_or(default);
-    if (least..=greatest).contains(&value) {
-        return Ok(value);
-    }
-    let allowed = format!("from {least} to {greatest}");
-    Err(OptionsError { option: option.into(), value: value.to_string(), allowed })
-}
-
 impl Scenario for SignalFlood {
     fn name(&self) -> &'static str {
         "signal-flood"
@@ -248,18 +205,12 @@ impl Scenario for SignalFlood {
     }
 
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
-        let workers = in_range("--workers", options.workers.map(u64::from), WORKERS, 1, WORKERS_MAX)?;
-        let lasts_ns = in_range("--duration", options.duration_ns, DURATION_NS, 1, DURATION_MAX_NS)?;
+        let workers = plans::workers(options, WORKERS)?;
+        let lasts_ns = plans::duration_ns(options, DURATION_NS)?;
         let mut settings = settle(SETTINGS, seed, options)?;
         let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
         let word = |key: &str| settings.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        if !number("page_bytes").is_power_of_two() {
-            return Err(OptionsError {
-                option: "--set page_bytes".into(),
-                value: number("page_bytes").to_string(),
-                allowed: "a power of two from 512 to 65536".into(),
-            });
-        }
+        check_page(&settings)?;
         let latency = word("latency");
         let begins_ns = waking_ns(&latency) * workers;
         let chaos_ns = begins_ns + lasts_ns + begins_ns * DELIVERY_FACTOR;
@@ -274,12 +225,8 @@ impl Scenario for SignalFlood {
             chaos_ns,
         };
         let operations: Vec<Operation> = (0..workers).flat_map(|index| shape.of_agent(seed, index)).collect();
-        let names: Vec<String> = (0..workers).map(|index| format!("agent-{index}")).collect();
-        let persistence = match word("persistence").as_str() {
-            "strict" => Persistence::Strict,
-            "ext4" => Persistence::Ext4,
-            _ => Persistence::Posix,
-        };
+        let names = agents(workers);
+        let persistence = persistence(&settings);
         let mut faults =
             FAULTS.draw(seed, options, &names, chaos_ns, &[begins_ns, begins_ns + lasts_ns / 2, begins_ns * 2]);
         if options.faults == Faults::Default {
@@ -308,19 +255,7 @@ impl Scenario for SignalFlood {
     fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
         setting::check(SETTINGS, &plan.settings, &["workers"])?;
         let workers = plan.setting_u64("workers", 1);
-        for operation in &plan.operations {
-            let option = |key: &str| format!("operation {}, {key}", operation.id);
-            if !KINDS.contains(&operation.kind.as_str()) {
-                let allowed = KINDS.join(", ");
-                return Err(OptionsError { option: option("kind"), value: operation.kind.clone(), allowed });
-            }
-            let index = operation.process.strip_prefix("agent-").and_then(|index| index.parse::<u64>().ok());
-            if index.is_none_or(|index| index >= workers) {
-                let allowed = format!("agent-0 to agent-{}", workers.saturating_sub(1));
-                return Err(OptionsError { option: option("process"), value: operation.process.clone(), allowed });
-            }
-        }
-        Ok(())
+        plan.operations.iter().try_for_each(|operation| check_operation(operation, &KINDS, workers))
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {

@@ -1,10 +1,12 @@
 //! How a swarm's plan is drawn: settings, bursts, what each agent is asked for. Which kinds of operation and which faults there are is each scenario's own.
 
 use crate::faults::{Menu, kills_of_holders, lies_before_power_loss};
+use crate::plans::{
+    self, IDS_PER_AGENT, SECOND_NS, agents, bursts, check_fixed, check_operation, check_page, persistence, weights,
+};
 use crate::setting::{self, Range, Setting, settle};
 use crate::swarm;
 use seedstorm_sim::plan::{Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, StrategyPlan};
-use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::{Draw, Seed, Stream};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -29,10 +31,6 @@ pub struct Workload {
     pub fixed: &'static [(&'static str, i64)],
 }
 
-const SECOND_NS: u64 = 1_000_000_000;
-const WORKERS_MAX: u32 = 1024;
-const DURATION_MAX_NS: u64 = 24 * 3600 * SECOND_NS;
-
 /// What a storm draws for itself. The draws are wide on purpose: a workload tuned to one bug finds that bug only.
 pub const SETTINGS: &[Setting] = &[
     Setting {
@@ -40,16 +38,8 @@ pub const SETTINGS: &[Setting] = &[
         about: "operations of each agent in the chaos",
         range: Range::Number(1, 100_000, &[5, 10, 15, 20, 30, 40]),
     },
-    Setting {
-        key: "bursts",
-        about: "times at which all agents begin at once",
-        range: Range::Number(1, 1000, &[1, 2, 3, 5]),
-    },
-    Setting {
-        key: "think_us",
-        about: "the longest pause between two operations of an agent, in microseconds",
-        range: Range::Number(0, 60_000_000, &[0, 100, 1_000, 10_000, 100_000]),
-    },
+    setting::BURSTS,
+    setting::THINK,
     Setting { key: "board_keys", about: "keys of the board", range: Range::Number(1, 64, &[1, 2, 4, 12]) },
     Setting { key: "tasks", about: "tasks that agents compete for", range: Range::Number(1, 10_000, &[2, 4, 10, 30]) },
     Setting { key: "documents", about: "documents that agents replace", range: Range::Number(1, 1000, &[1, 2, 3]) },
@@ -58,12 +48,8 @@ pub const SETTINGS: &[Setting] = &[
         about: "the greatest length of a value or note, in bytes",
         range: Range::Number(1, 1_000_000, &[20, 200, 2_000, 9_000]),
     },
-    Setting { key: "lock", about: "how named locks work", range: Range::Word(&["flock", "owner-file", "lease"]) },
-    Setting {
-        key: "backoff",
-        about: "how waiters back off",
-        range: Range::Word(&["exponential", "full-jitter", "decorrelated-jitter", "fair-queue"]),
-    },
+    setting::LOCK,
+    setting::BACKOFF,
     Setting {
         key: "lock_timeout_ms",
         about: "how long a named lock is waited for, in milliseconds",
@@ -79,41 +65,13 @@ pub const SETTINGS: &[Setting] = &[
         about: "how long a task's claim lasts, in milliseconds",
         range: Range::Number(10, 3_600_000, &[50, 500, 5_000, 60_000]),
     },
-    Setting {
-        key: "busy_timeout_ms",
-        about: "SQLite's busy timeout, in milliseconds",
-        range: Range::Number(0, 600_000, &[0, 5, 50, 500, 5_000]),
-    },
-    Setting {
-        key: "page_bytes",
-        about: "the database's page size, in bytes",
-        range: Range::Number(512, 65_536, &[512, 1_024, 4_096, 16_384]),
-    },
-    Setting {
-        key: "autocheckpoint_pages",
-        about: "pages of WAL after which a commit checkpoints",
-        range: Range::Number(1, 100_000, &[1, 2, 5, 20, 100, 1_000]),
-    },
-    Setting {
-        key: "cache_pages",
-        about: "SQLite's page cache, in pages",
-        range: Range::Number(1, 100_000, &[5, 50, 2_000]),
-    },
-    Setting {
-        key: "checkpoint",
-        about: "the mode of explicit checkpoints",
-        range: Range::Word(&["passive", "full", "restart", "truncate"]),
-    },
-    Setting {
-        key: "latency",
-        about: "the latency profile of the machine",
-        range: Range::Word(&["nvme", "ssd", "hdd"]),
-    },
-    Setting {
-        key: "persistence",
-        about: "what a machine crash may lose",
-        range: Range::Word(&["strict", "ext4", "posix"]),
-    },
+    setting::busy_timeout_ms(&[0, 5, 50, 500, 5_000]),
+    setting::page_bytes(&[512, 1_024, 4_096, 16_384]),
+    setting::autocheckpoint_pages(&[1, 2, 5, 20, 100, 1_000]),
+    setting::cache_pages(&[5, 50, 2_000]),
+    setting::CHECKPOINT,
+    setting::LATENCY,
+    setting::PERSISTENCE,
 ];
 
 /// About how many steps an operation takes, retries and waits included, as counted over a hundred seeds.
@@ -125,20 +83,12 @@ impl Workload {
     /// # Errors
     /// An option that the scenario doesn't know, or a value out of range.
     pub fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
-        let workers =
-            in_range("--workers", options.workers.map(u64::from), self.workers, 1, u64::from(WORKERS_MAX))? as u32;
-        let chaos_ns = in_range("--duration", options.duration_ns, 30 * SECOND_NS, 1, DURATION_MAX_NS)?;
+        let workers = plans::workers(options, self.workers)? as u32;
+        let chaos_ns = plans::duration_ns(options, 30 * SECOND_NS)?;
         let mut settings = settle(SETTINGS, seed, options)?;
         let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
         let word = |key: &str| settings.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        if !number("page_bytes").is_power_of_two() {
-            let allowed = "a power of two from 512 to 65536".to_owned();
-            return Err(OptionsError {
-                option: "--set page_bytes".into(),
-                value: number("page_bytes").to_string(),
-                allowed,
-            });
-        }
+        check_page(&settings)?;
         let busy_ns = bursts(seed, number("bursts"), chaos_ns);
         let shape = Shape {
             operations: number("operations"),
@@ -151,7 +101,7 @@ impl Workload {
             kinds: self.kinds,
             calm_halves: self.calm_halves,
         };
-        let names: Vec<String> = (0..workers).map(|index| format!("agent-{index}")).collect();
+        let names = agents(u64::from(workers));
         let operations =
             (0..workers).flat_map(|index| shape.of_agent(seed, index, workers, chaos_ns, &busy_ns)).collect::<Vec<_>>();
         let strategy =
@@ -161,11 +111,7 @@ impl Workload {
             faults.extend(lies_before_power_loss(seed, self.lies_before_power_loss, &names));
             faults.extend(kills_of_holders(seed, self.kills_of_holders, &names));
         }
-        let persistence = match word("persistence").as_str() {
-            "strict" => Persistence::Strict,
-            "ext4" => Persistence::Ext4,
-            _ => Persistence::Posix,
-        };
+        let persistence = persistence(&settings);
         let latency = word("latency");
         settings.insert("workers".into(), Value::Integer(i64::from(workers)));
         settings.extend(self.fixed.iter().map(|(key, value)| ((*key).to_owned(), Value::Integer(*value))));
@@ -194,56 +140,11 @@ impl Workload {
     pub fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
         let others: Vec<&str> = self.fixed.iter().map(|(key, _)| *key).chain(["workers"]).collect();
         setting::check(SETTINGS, &plan.settings, &others)?;
-        for (key, value) in self.fixed {
-            let found = plan.settings.get(*key);
-            if found.and_then(Value::as_integer) != Some(*value) {
-                let value_found = found.map_or_else(String::new, Value::to_string);
-                let (option, allowed) = (format!("settings.{key}"), value.to_string());
-                return Err(OptionsError { option, value: value_found, allowed });
-            }
-        }
+        check_fixed(self.fixed, plan)?;
+        let kinds: Vec<&str> = self.kinds.iter().map(|(kind, _)| *kind).collect();
         let workers = plan.setting_u64("workers", 1);
-        for operation in &plan.operations {
-            let option = |key: &str| format!("operation {}, {key}", operation.id);
-            if !self.kinds.iter().any(|(kind, _)| *kind == operation.kind) {
-                let kinds: Vec<&str> = self.kinds.iter().map(|(kind, _)| *kind).collect();
-                let allowed = kinds.join(", ");
-                return Err(OptionsError { option: option("kind"), value: operation.kind.clone(), allowed });
-            }
-            let index = operation.process.strip_prefix("agent-").and_then(|index| index.parse::<u64>().ok());
-            if index.is_none_or(|index| index >= workers) {
-                let allowed = format!("agent-0 to agent-{}", workers.saturating_sub(1));
-                return Err(OptionsError { option: option("process"), value: operation.process.clone(), allowed });
-            }
-        }
-        Ok(())
+        plan.operations.iter().try_for_each(|operation| check_operation(operation, &kinds, workers))
     }
-}
-
-fn in_range(option: &str, given: Option<u64>, default: u64, least: u64, greatest: u64) -> Result<u64, OptionsError> {
-    let value = given.unwrap_or(default);
-    if (least..=greatest).contains(&value) {
-        return Ok(value);
-    }
-    Err(OptionsError {
-        option: option.into(),
-        value: value.to_string(),
-        allowed: format!("from {least} to {greatest}"),
-    })
-}
-
-/// Times at which all agents begin at once: without them thirty seconds hold hardly any contention.
-fn bursts(seed: Seed, count: u64, chaos_ns: u64) -> Vec<u64> {
-    let mut stream = seed.stream("bursts");
-    let mut at_ns: Vec<u64> = (0..count).map(|_| stream.below(chaos_ns - chaos_ns / 4)).collect();
-    at_ns.sort_unstable();
-    at_ns
-}
-
-/// Weights of the kinds in this seed: each is a quarter, once or thrice what it is by itself.
-fn weights(seed: Seed, kinds: &[(&str, u64)]) -> Vec<u64> {
-    let mut stream = seed.stream("weights");
-    kinds.iter().map(|(_, weight)| weight * [1, 4, 12][stream.below(3) as usize]).collect()
 }
 
 struct Shape {
@@ -263,9 +164,6 @@ const NOTES_MAX: u64 = 4;
 
 /// How many subjects several agents remember something about.
 const SUBJECTS_SHARED: u64 = 8;
-
-/// Operation ids of one agent begin here, times its index plus one: taking away an agent shifts no other's.
-const IDS_PER_AGENT: u64 = 1_000_000;
 
 impl Shape {
     /// The operations of one agent: those of the chaos, and then one of each kind.
