@@ -134,7 +134,7 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
         without_invariants: how.without_invariants,
         crash_points: how.crash_points,
         replay: how.decisions.cloned(),
-        listener: None,
+        ..Settings::default()
     };
     let listener = tracing.as_ref().map(Tracing::listener);
     let measured = measured::run(scenario, plan, Settings { listener, ..settings() })?;
