@@ -23,7 +23,7 @@ pub(crate) use control::Control;
 pub(crate) use handle::Kernel;
 pub(crate) use inject::Injected;
 pub use process::{Exit, Program, RestartPolicy};
-pub use run::{Listener, Outcome, Settings, run};
+pub use run::{Listener, Outcome, RunError, Settings, run};
 pub(crate) use task::WaitKey;
 pub use view::{ProcessView, View};
 pub use world::World;
