@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod artifacts;
 mod catalogue;
 mod cli;
 mod duration;
@@ -23,6 +24,7 @@ mod run;
 mod seeds;
 mod selftest;
 mod shell;
+mod shrink;
 mod sweep;
 mod traced;
 
@@ -83,6 +85,7 @@ fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
         Command::Sweep(arguments) => sweep::sweep(catalogue, &program, arguments),
         Command::Selftest(arguments) => selftest::selftest(catalogue, &program, arguments),
         Command::Replay(arguments) => replay::replay(catalogue, &program, arguments),
+        Command::Shrink(arguments) => shrink::shrink_command(catalogue, &program, arguments),
         Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
         Command::Worker => sweep::work(catalogue, &mut std::io::stdout()),
         Command::Completions { shell } => {

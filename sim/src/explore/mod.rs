@@ -1,6 +1,10 @@
 //! Search that runs a run more than once: to find a smaller one that fails alike, or the step at which a failure was sealed. It knows no process, file or
 //! clock: a [`Runner`] carries out what it asks for.
 
+mod shrink;
+
+pub use shrink::{Shrunk, Size, shrink};
+
 use crate::invariant::{CrashPoints, Violation};
 use crate::kernel::{RunError, Settings, run};
 use crate::plan::{Plan, Scenario};
@@ -23,6 +27,8 @@ pub struct Trial {
 pub struct Tried {
     /// The first violation, if there was one.
     pub violation: Option<Violation>,
+    /// The processes that ran.
+    pub processes: Vec<String>,
     /// Steps of the whole run.
     pub steps: u64,
     /// Steps of its chaos.
@@ -74,6 +80,7 @@ pub fn carry_out(scenario: &(dyn Scenario + Sync), trial: Trial) -> Result<Tried
     let outcome = run(scenario, &plan, Settings { guide, crash_points, records_turns: true, ..Settings::default() })?;
     let (violation, turns) = (outcome.violations.into_iter().next(), outcome.turns.unwrap_or_default());
     Ok(Tried {
+        processes: outcome.processes,
         steps: outcome.steps,
         chaos_steps: turns.steps,
         preemptions: turns.preemptions,

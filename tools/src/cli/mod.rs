@@ -7,6 +7,7 @@ mod output;
 mod replay;
 mod run;
 mod selftest;
+mod shrink;
 mod sweep;
 
 pub(crate) use check::CheckArguments;
@@ -16,6 +17,7 @@ pub(crate) use output::{ArtifactArguments, LogLevel};
 pub(crate) use replay::ReplayArguments;
 pub(crate) use run::RunArguments;
 pub(crate) use selftest::SelftestArguments;
+pub(crate) use shrink::ShrinkArguments;
 pub(crate) use sweep::{Share, SweepArguments};
 
 use clap::{Parser, Subcommand};
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     Selftest(SelftestArguments),
     /// Run a stored failure, a stored plan, or a seed again.
     Replay(ReplayArguments),
+    /// Cut a recorded failure down to the smallest run that still fails alike.
+    Shrink(ShrinkArguments),
     /// List scenarios, faults, strategies, invariants or mutants.
     List(ListArguments),
     /// Print completions for a shell.
