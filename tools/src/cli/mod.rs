@@ -2,18 +2,22 @@
 
 mod check;
 mod draw;
+mod export;
 mod list;
 mod output;
 mod replay;
+mod report;
 mod run;
 mod selftest;
 mod sweep;
 
 pub(crate) use check::CheckArguments;
 pub(crate) use draw::DrawArguments;
+pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use list::{ListArguments, Listed};
 pub(crate) use output::{ArtifactArguments, LogLevel};
 pub(crate) use replay::ReplayArguments;
+pub(crate) use report::ReportArguments;
 pub(crate) use run::RunArguments;
 pub(crate) use selftest::SelftestArguments;
 pub(crate) use sweep::{Share, SweepArguments};
@@ -51,6 +55,10 @@ pub(crate) enum Command {
     Selftest(SelftestArguments),
     /// Run a stored failure, a stored plan, or a seed again.
     Replay(ReplayArguments),
+    /// Make a page that shows what happened in a run, or in a sweep.
+    Report(ReportArguments),
+    /// Write a trace in a format that other programs read.
+    Export(ExportArguments),
     /// List scenarios, faults, strategies, invariants or mutants.
     List(ListArguments),
     /// Print completions for a shell.
