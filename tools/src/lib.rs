@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod artifacts;
 mod catalogue;
 mod cli;
 mod duration;
@@ -25,6 +26,7 @@ mod run;
 mod seeds;
 mod selftest;
 mod shell;
+mod shrink;
 mod sweep;
 mod traced;
 mod words;
@@ -88,6 +90,7 @@ fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
         Command::Replay(arguments) => replay::replay(catalogue, &program, arguments),
         Command::Report(arguments) => picture::report(&program, arguments),
         Command::Export(arguments) => export::export(arguments),
+        Command::Shrink(arguments) => shrink::shrink_command(catalogue, &program, arguments),
         Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
         Command::Worker => sweep::work(catalogue, &mut std::io::stdout()),
         Command::Completions { shell } => {

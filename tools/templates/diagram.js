@@ -131,6 +131,12 @@ const diagram = (() => {
         case BAR.PAUSE: hatch(x, top + 3, w, heights[lane] - 6, colours.pause); break;
         case BAR.WAIT:
           hatch(x, y, w, LEVEL - 1, colours.wait);
+          if (room > 70) {
+            const text = `waits for ${bar.label}`;
+            pen.fillStyle = colours.life;
+            pen.fillRect(textX, y + 1, Math.min(room, pen.measureText(text).width) + 2, LEVEL - 3);
+            label(text, textX + 1, y + 5.5, room, colours.ink);
+          }
           break;
         case BAR.HOLD:
           box(x, y, w, LEVEL - 1, colours.hold);
@@ -264,18 +270,15 @@ const diagram = (() => {
     rulerPen.textBaseline = "middle"; rulerPen.textAlign = "left";
     rulerPen.fillText(state.axis === "steps" ? "step" : "time", 16, 11);
     const [low, high] = state.view;
-    const every = roundStep((high - low) / Math.max(2, width / 96));
-    const stop = state.violationLabelX = run.violation !== null ? toX(state, place(state, run.violation)) : -100;
-    for (let at = Math.ceil(low / every) * every; at <= high; at += every) {
-      const x = LANES_WIDTH + toX(state, at);
-      let text;
-      if (state.axis === "steps") {
-        const row = Math.max(0, Math.min(run.count - 1, Math.round(at)));
-        if (at < 0 || at > run.count - 1) continue;
-        text = grouped(run.steps[row]);
-      } else text = duration(at, 6);
+    const isBySteps = state.axis === "steps";
+    const ends = isBySteps ? [run.steps[from] ?? 0, run.steps[Math.max(0, to - 1)] ?? 0] : [low, high];
+    const every = roundStep((ends[1] - ends[0]) / Math.max(2, width / 96));
+    const stop = run.violation !== null ? toX(state, place(state, run.violation)) : -100;
+    for (let at = Math.ceil(ends[0] / every) * every; at <= ends[1]; at += every) {
+      const x = LANES_WIDTH + toX(state, isBySteps ? search(run.count, (row) => run.steps[row] >= at) : at);
+      const text = isBySteps ? grouped(at) : duration(at, 6);
       rulerPen.beginPath(); rulerPen.moveTo(x + .5, 15); rulerPen.lineTo(x + .5, 22); rulerPen.stroke();
-      if (x - LANES_WIDTH - stop > -76 && x - LANES_WIDTH - stop < 90 && stop > -90) continue;
+      if (x < LANES_WIDTH - 1 || (stop > -90 && Math.abs(x - LANES_WIDTH - Math.min(stop, width - 106)) < 60)) continue;
       rulerPen.fillText(text, x + 4, 11);
     }
     if (stop >= 0 && stop <= width + 1) {

@@ -9,7 +9,6 @@ const state = {
   query: "",
   selected: -1,
   criticalRows: [],
-  violationLabelX: 0,
   isShown: (row) => !state.hiddenLanes.has(run.lane[row]) && !state.hiddenClasses.has(run.classOf[row]) && (matching === null || matching[row] === 1),
 };
 /** By row: whether it has the words that are looked for; null when none are. */
@@ -47,17 +46,14 @@ const overview = (() => {
     counts = null;
   }
 
-  /** How many events fall on each point of the strip. */
+  /** How many events of each process fall on each point of the strip. */
   function count() {
     if (counts && countsAxis === state.axis) return;
     countsAxis = state.axis;
-    counts = new Float64Array(Math.ceil(width) + 1);
-    const past = counts.past = new Float64Array(counts.length);
-    for (let row = 0; row < run.count; row++) {
-      const x = Math.round(rowX(row));
-      counts[x]++;
-      past[x] += run.past[row];
-    }
+    const columns = Math.ceil(width) + 1;
+    counts = new Uint32Array(columns * run.lanes.length);
+    for (let row = 0; row < run.count; row++) counts[Math.round(rowX(row)) + columns * run.lane[row]]++;
+    counts.columns = columns;
     counts.most = counts.reduce((most, value) => Math.max(most, value), 1);
   }
 
@@ -68,13 +64,12 @@ const overview = (() => {
     const [from, to] = state.view.map(toX);
     pen.fillStyle = colours.paper;
     pen.fillRect(Math.max(PAD, from), 0, Math.min(width - PAD, to) - Math.max(PAD, from), HEIGHT);
-    const scale = 20 / Math.log1p(counts.most);
-    for (let x = 0; x < counts.length; x++) {
-      if (!counts[x]) continue;
-      const tall = Math.max(1, Math.log1p(counts[x]) * scale);
-      pen.globalAlpha = run.violation === null || counts.past[x] > 0 ? .55 : .25;
-      pen.fillStyle = colours.quiet;
-      pen.fillRect(x, 32 - tall, 1, tall);
+    const tall = 30 / run.lanes.length;
+    pen.fillStyle = colours.accent;
+    for (let cell = 0; cell < counts.length; cell++) {
+      if (!counts[cell]) continue;
+      pen.globalAlpha = .35 + .65 * Math.log1p(counts[cell]) / Math.log1p(counts.most);
+      pen.fillRect(cell % counts.columns, 2 + Math.floor(cell / counts.columns) * tall, 1, Math.max(.8, tall - .4));
     }
     pen.globalAlpha = 1;
     const signs = colours.classes[CLASS.FAULTS];
@@ -144,7 +139,7 @@ const zoomAll = () => setView(-extent() * .01, extent() * 1.01);
 function firstView() {
   if (run.violation === null) return zoomAll();
   const rows = [...run.story.keys()].sort((one, other) => one - other);
-  const near = rows.filter((row) => row > run.violation - 2500);
+  const near = rows.slice(-8).filter((row) => row > run.violation - 2500);
   const start = Math.min(near[0] ?? run.violation, run.violation - 150);
   const from = diagram.place(state, Math.max(0, start)), to = diagram.place(state, run.violation);
   const room = Math.max(to - from, 1);

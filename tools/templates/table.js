@@ -16,7 +16,7 @@ const table = (() => {
     cells.classList.toggle("tall", isStory);
     cells.classList.toggle("selected", row === selected);
     cells.classList.toggle("violates", row === run.violation);
-    cells.classList.toggle("outside", run.violation !== null && !run.past[row]);
+    cells.classList.toggle("outside", !isStory && run.violation !== null && !run.past[row]);
     cells.dataset.row = row;
     cells.setAttribute("role", "row");
     const text = words(row);

@@ -9,6 +9,7 @@ mod replay;
 mod report;
 mod run;
 mod selftest;
+mod shrink;
 mod sweep;
 
 pub(crate) use check::CheckArguments;
@@ -20,6 +21,7 @@ pub(crate) use replay::ReplayArguments;
 pub(crate) use report::ReportArguments;
 pub(crate) use run::RunArguments;
 pub(crate) use selftest::SelftestArguments;
+pub(crate) use shrink::ShrinkArguments;
 pub(crate) use sweep::{Share, SweepArguments};
 
 use clap::{Parser, Subcommand};
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Write a trace in a format that other programs read.
     Export(ExportArguments),
+    /// Cut a recorded failure down to the smallest run that still fails alike.
+    Shrink(ShrinkArguments),
     /// List scenarios, faults, strategies, invariants or mutants.
     List(ListArguments),
     /// Print completions for a shell.

@@ -48,10 +48,10 @@ pub(super) fn write(mut reader: Reader<impl Read>, out: &mut impl Write) -> Resu
         events.push((bar.from.time_ns, BEGINS, with(&common, "b", bar.from.time_ns)));
         events.push((bar.to.time_ns, ENDS, with(&common, "e", bar.to.time_ns)));
         // What begins and ends at one time must not end first.
-        if bar.from.time_ns == bar.to.time_ns {
-            if let Some((_, rank, _)) = events.last_mut() {
-                *rank = HAPPENS;
-            }
+        if bar.from.time_ns == bar.to.time_ns
+            && let Some((_, rank, _)) = events.last_mut()
+        {
+            *rank = HAPPENS;
         }
     }
     for (number, arrow) in arrows.finish().into_iter().enumerate() {

@@ -113,7 +113,7 @@ impl Bars {
         for (key, (label, from)) in std::mem::take(&mut self.open) {
             self.done.push(Bar { process: key.0, kind: key.1, label, from, to: end });
         }
-        self.done.sort_by(|one, other| (one.from, one.kind, one.process).cmp(&(other.from, other.kind, other.process)));
+        self.done.sort_by_key(|bar| (bar.from, bar.kind, bar.process));
         self.done
     }
 

@@ -59,7 +59,7 @@ pub(super) fn page_of_folder(folder: &Path, program: &str) -> Result<String> {
         let what = "no reproducer is in this folder or in a folder in it: is it one that `--artifacts` named?";
         return Err(Problem::usage(format!("{}: {what}", folder.display())));
     }
-    failures.sort_by(|one, other| (one.steps_count, one.seed).cmp(&(other.steps_count, other.seed)));
+    failures.sort_by_key(|failure| (failure.steps_count, failure.seed));
     let mut groups: BTreeMap<&str, Vec<&Failure>> = BTreeMap::new();
     for failure in &failures {
         groups.entry(&failure.fingerprint).or_default().push(failure);

@@ -10,8 +10,13 @@ use seedstorm_sim::{Errno, Seed};
 /// The id of the one message that arrives, and of the one that is lost.
 pub(crate) const MESSAGES: [u64; 2] = [1 << 40 | 1, 1 << 40 | 2];
 
-/// A trace file.
+/// A trace file of a run in which two hold one lock.
 pub(crate) fn failing() -> Vec<u8> {
+    failing_with("a-1 acquired lock `compaction` while it is held by a-0\nmore <here>")
+}
+
+/// The same, with another message.
+pub(crate) fn failing_with(message: &str) -> Vec<u8> {
     let mut records = Vec::new();
     let mut add = |process: Option<u32>, body| {
         let step = records.len() as u64 / 2;
@@ -58,7 +63,6 @@ pub(crate) fn failing() -> Vec<u8> {
     add(Some(1), call(CallKind::Receive, MESSAGES[0], mailboxes, ""));
     add(Some(1), acquired());
     let (step, time_ns) = records.last().map(|record: &Record| (record.step, record.time_ns)).unwrap_or_default();
-    let message = "a-1 acquired lock `compaction` while it is held by a-0\nhad the power failed <here>";
     let violation = Violation::new("lock-exclusion", message).object("lock").at(step, time_ns);
     let ending = Ending { steps: step, simulated_ns: time_ns, violations: vec![violation], ..Ending::default() };
     write(&records, Some(ending))

@@ -86,15 +86,27 @@ struct Page<'a> {
 struct Headline {
     invariant: String,
     statement: String,
-    message: String,
+    message: Vec<Part>,
     more_first: String,
     more: String,
     process: Option<String>,
+    is_of_crash: bool,
     step: u64,
     step_grouped: String,
     time: String,
     fingerprint: String,
     others: usize,
+}
+
+/// A part of a message: plain, or a name that stood in backticks.
+struct Part {
+    text: String,
+    is_name: bool,
+}
+
+fn parts(message: &str) -> Vec<Part> {
+    let parts = message.split('`').enumerate().map(|(index, text)| (text.to_owned(), index % 2 == 1));
+    parts.map(|(text, is_name)| Part { text, is_name }).collect()
 }
 
 fn headline(scene: &Scene) -> Option<Headline> {
@@ -107,10 +119,11 @@ fn headline(scene: &Scene) -> Option<Headline> {
     Some(Headline {
         invariant: violation.invariant.clone(),
         statement: statement(&violation.invariant).to_owned(),
-        message: message.to_owned(),
+        message: parts(message),
         more_first: if first.is_empty() { "more".to_owned() } else { first },
         more: lines.join("\n").replace(", lost ", ",\nlost "),
         process: process.and_then(|lane| scene.head.processes.get(lane).cloned()),
+        is_of_crash: violation.is_of_a_crash(),
         step: violation.step,
         step_grouped: grouped(violation.step),
         time: Nanoseconds(violation.time_ns).to_string(),
@@ -283,13 +296,13 @@ mod tests {
         for part in [
             "FAILED",
             "lock-exclusion",
-            "a-1 acquired lock `compaction` while it is held by a-0",
+            "a-1 acquired lock <code>compaction</code> while it is held by a-0",
             "each lock has one live holder",
         ] {
             assert!(page.contains(part), "{part} is not there");
         }
         // What a trace says can't end an element of the page.
-        assert!(page.contains("had the power failed &#60;here&#62;"), "it is escaped");
+        assert!(page.contains("more &#60;here&#62;"), "it is escaped");
         assert_eq!(page.matches("</script>").count(), 2, "the data and the scripts");
         for outside in ["http://", "https://", "src=\"", "@import", "url("] {
             assert!(!page.contains(outside), "{outside} could load something");

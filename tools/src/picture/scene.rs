@@ -2,7 +2,7 @@
 
 use super::arrows::{Arrow, Arrows};
 use super::bars::{Bar, Bars, Place};
-use super::classes::kind;
+use super::classes::{Class, kind};
 use super::columns::{Columns, Row};
 use crate::words::Narrator;
 use seedstorm_sim::causality::{Influence, Past, Stamp};
@@ -38,7 +38,7 @@ pub(super) struct Scene {
 /// The violation and what led to it.
 pub(super) struct Sealed {
     pub(super) violation: Violation,
-    /// The row of its event.
+    /// The row of its event. A crash that the run only thought of has one of its own, behind all others.
     pub(super) row: usize,
     /// By row: whether the event lies in its causal past; the event itself does.
     pub(super) past: Vec<bool>,
@@ -93,8 +93,10 @@ impl Scene {
         let (trace_hash, ending) = tail.map_or((TraceHash(0), None), |tail| (tail.trace_hash, tail.ending));
         let has_ending = ending.is_some();
         let ending = ending.unwrap_or_default();
-        let violation = ending.violations.first().cloned();
-        let violation = violation.and_then(|violation| Sealed::find(violation, &pasts, &stamps, first));
+        let violation = ending.violations.first().cloned().and_then(|violation| match violation.is_of_a_crash() {
+            true => Some(Sealed::of_crash(violation, &mut columns, machine)),
+            false => Sealed::find(violation, &pasts, &stamps, first),
+        });
         Ok(Scene {
             head,
             trace_hash,
@@ -116,6 +118,17 @@ impl Scene {
 }
 
 impl Sealed {
+    /// A violation of what a crash would have left: everything before it lies in its past, since a crash takes what all have written.
+    fn of_crash(violation: Violation, columns: &mut Columns, machine: u32) -> Sealed {
+        let row = columns.len();
+        let message = violation.message.lines().next().unwrap_or_default();
+        let words = format!("had the power failed here: {message}");
+        let kind = ("would-crash", Class::Faults);
+        let Violation { step, time_ns, .. } = violation;
+        columns.push(&Row { step, time_ns, lane: machine, kind, words: &words });
+        Sealed { violation, row, past: vec![true; row + 1] }
+    }
+
     /// Finds the event that showed a violation: the last of its step, or the last one before that.
     fn find(violation: Violation, pasts: &VecDeque<(u64, u64, Past)>, stamps: &[Stamp], first: u64) -> Option<Sealed> {
         let (_, index, past) = pasts.iter().rev().find(|(step, ..)| *step <= violation.step)?;
@@ -144,6 +157,17 @@ mod tests {
         // a-1 got a message from a-0, which a-0 sent after it had opened a file; of a-2 it has never heard.
         assert!(is_past("send 3 bytes to a-1") && is_past("open /shared") && is_past("receive 3 bytes from a-0"));
         assert!(!is_past("open /aside") && !is_past("FAULT kill"));
+    }
+
+    #[test]
+    fn a_crash_that_never_was_has_everything_behind_it() {
+        let message = "/shared is empty\nhad the power failed at step 7, just before a-0's fsync";
+        let scene = Scene::read(made_up::failing_with(message).as_slice()).expect("it is whole");
+        let sealed = scene.violation.as_ref().expect("it failed");
+        assert_eq!((sealed.row, scene.columns.len() as u64), (scene.columns.len() - 1, scene.events + 1));
+        assert_eq!(scene.columns.words(sealed.row), "had the power failed here: /shared is empty");
+        assert!(sealed.past.iter().all(|is_past| *is_past) && sealed.past.len() == scene.columns.len());
+        assert_eq!(scene.columns.lanes[sealed.row] as usize, scene.head.processes.len(), "it is the machine's");
     }
 
     #[test]

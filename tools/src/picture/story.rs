@@ -1,4 +1,4 @@
-//! Of the causal past of a violation, the few events that a person should read first: faults, and whatever names what the violation names.
+//! The few events before a violation that a person should read first: whatever names what the violation names, and the faults of its causal past.
 
 use super::classes::Class;
 use super::scene::{Scene, Sealed};
@@ -20,7 +20,8 @@ pub(super) fn rows(scene: &Scene, sealed: &Sealed) -> Vec<usize> {
     let past = || (0..sealed.row).rev().filter(|row| sealed.past[*row]);
     let is_turn = |row: &usize| columns.class(*row) == Class::Faults || TURNS.contains(&columns.kind(*row));
     let is_quiet = |row: &usize| ["stat", "access", "readdir", "pread", "read", "close"].contains(&columns.kind(*row));
-    let naming = past().filter(|row| !is_turn(row) && !is_quiet(row));
+    // Not only of the causal past: that two did not know of each other is often the very thing that is wrong.
+    let naming = (0..sealed.row).rev().filter(|row| !is_turn(row) && !is_quiet(row));
     let mut rows: Vec<usize> = naming.filter(|row| mentions(&columns.words(*row), &names)).take(NAMING_MAX).collect();
     if rows.len() < CLAIMS_MAX {
         let own = past().filter(|row| columns.lanes[*row] == columns.lanes[sealed.row]);
@@ -95,6 +96,8 @@ mod tests {
         let last = told.last().map(String::as_str);
         assert_eq!(last, Some("has acquired lock compaction"), "{told:#?}");
         assert!(told.iter().any(|words| words.starts_with("waits for lock compaction")), "{told:#?}");
+        // a-0's hold is not in the past of a-1's: that is what is wrong.
+        assert_eq!(told.iter().filter(|words| *words == "has acquired lock compaction").count(), 2, "{told:#?}");
         assert!(!told.iter().any(|words| words.contains("/aside")), "{told:#?}");
     }
 }

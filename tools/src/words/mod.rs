@@ -37,7 +37,10 @@ impl Narrator {
             }
             Body::Blocked { kind, object } => format!("{} must wait", self.of_object(*kind, *object)),
             Body::Claim { kind, bytes } => claims::in_words(event, kind, bytes.len()),
-            Body::Fault { kind, .. } => format!("FAULT {}: {}", kind.name(), short(kind.about())),
+            Body::Fault { kind, .. } => match short(kind.about()) {
+                Some(about) => format!("FAULT {}: {about}", kind.name()),
+                None => format!("FAULT {}", kind.name()),
+            },
             Body::Started { pid } if event.boot > 1 => format!("restarted with PID {pid}, boot {}", event.boot),
             Body::Ended(Ended::Killed) => "was killed".to_owned(),
             Body::Ended(Ended::Crashed) => "died with the machine".to_owned(),
@@ -147,10 +150,9 @@ impl Narrator {
     }
 }
 
-/// The first sentence of a description, without its parenthesis.
-fn short(about: &str) -> &str {
-    let about = about.trim();
-    about.split([';', '(', '.']).next().unwrap_or(about).trim()
+/// The first clause of a description; nothing where it goes by fields of the plan.
+fn short(about: &str) -> Option<&str> {
+    about.trim().split([';', ':', '(', '.', ',']).next().map(str::trim).filter(|clause| !clause.contains('`'))
 }
 
 fn touches_file(kind: CallKind) -> bool {
