@@ -335,11 +335,11 @@ const diagram = (() => {
   /** Scrolls so that a row's lane is seen. */
   function reveal(row) {
     const top = tops[run.lane[row]], bottom = top + heights[run.lane[row]];
-    if (top < scroller.scrollTop) scroller.scrollTop = top - 8;
-    else if (bottom > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = bottom - scroller.clientHeight + 8;
+    const isSeen = top >= scroller.scrollTop && bottom <= scroller.scrollTop + scroller.clientHeight;
+    if (!isSeen) scroller.scrollTop = (top + bottom - scroller.clientHeight) / 2;
   }
 
-  return { canvas, scroller, laneList, draw, layOut, resize, readColours, rowAt, place, reveal, toX, width: () => width, colours: () => colours };
+  return { canvas, scroller, laneList, draw, layOut, resize, readColours, rowAt, place, reveal, toX, width: () => width, height: () => height, colours: () => colours };
 })();
 
 function line(pen, x, y, endX, endY) {

@@ -154,11 +154,13 @@ function savePlan() {
   URL.revokeObjectURL(link.href);
 }
 
-/* On paper: light, as wide as the page, and the events to read first in words. */
+/* On paper (A4, landscape): light, as wide as the page, no higher than one, and the events to read first in words. */
+const PAPER = { width: 1030, height: 660 };
 function beforePrint() {
   document.documentElement.dataset.theme = "light";
   diagram.readColours();
-  diagram.resize(1030);
+  diagram.resize(PAPER.width);
+  document.getElementById("stage").style.zoom = Math.min(1, PAPER.height / (diagram.height() + 22));
   diagram.draw(state);
   overview.draw();
   const rows = run.violation === null ? [] : [...run.story.keys()].sort((one, other) => one - other);
@@ -174,6 +176,7 @@ function beforePrint() {
 }
 
 function afterPrint() {
+  document.getElementById("stage").style.zoom = "";
   followTheme();
   fit();
 }

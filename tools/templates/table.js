@@ -61,13 +61,14 @@ const table = (() => {
 
   function select(row, center) {
     selected = row;
+    // First, since its height decides how much room is left for the table.
+    describe(row);
     const at = index(row);
     const top = at * height, room = frame.clientHeight;
     if (top < frame.scrollTop || top + height > frame.scrollTop + room) {
       frame.scrollTop = center ? top - room / 2 : top < frame.scrollTop ? top : top + height - room;
     }
     render(true);
-    describe(row);
   }
 
   /** What is known of the selected event. */
@@ -101,7 +102,9 @@ const table = (() => {
       link.textContent = `${run.lanes[run.lane[peer]]}, step ${grouped(run.steps[peer])}`;
       fact(peer > row ? "received by" : "sent by", link);
     }
-    const around = bars[lane].filter((bar) => bar.from <= row && row <= bar.to);
+    // What ends with this event is over; what lasts to the end of the run is not.
+    const lasts = (bar) => row < bar.to || (bar.to >= run.count - 1 && bar.kind !== BAR.WAIT);
+    const around = bars[lane].filter((bar) => bar.from <= row && lasts(bar));
     const of = (kind) => around.filter((bar) => bar.kind === kind).map((bar) => bar.label);
     const told = [["in", BAR.LIFE], ["operation", BAR.OPERATION], ["holds", BAR.HOLD], ["waits for", BAR.WAIT], ["writes", BAR.TRANSACTION], ["checkpoints", BAR.CHECKPOINT]];
     for (const [name, kind] of told) {
