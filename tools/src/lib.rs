@@ -10,6 +10,7 @@ mod catalogue;
 mod cli;
 mod duration;
 mod exit;
+mod export;
 mod fault_options;
 mod keep;
 mod list;
@@ -17,6 +18,7 @@ mod log;
 mod measured;
 mod misplaced;
 mod panics;
+mod picture;
 mod replay;
 mod report;
 mod reproducer;
@@ -27,6 +29,7 @@ mod shell;
 mod shrink;
 mod sweep;
 mod traced;
+mod words;
 
 pub use catalogue::Known;
 pub use exit::Exit;
@@ -85,6 +88,8 @@ fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
         Command::Sweep(arguments) => sweep::sweep(catalogue, &program, arguments),
         Command::Selftest(arguments) => selftest::selftest(catalogue, &program, arguments),
         Command::Replay(arguments) => replay::replay(catalogue, &program, arguments),
+        Command::Report(arguments) => picture::report(&program, arguments),
+        Command::Export(arguments) => export::export(arguments),
         Command::Shrink(arguments) => shrink::shrink_command(catalogue, &program, arguments),
         Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
         Command::Worker => sweep::work(catalogue, &mut std::io::stdout()),

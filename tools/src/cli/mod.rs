@@ -2,9 +2,11 @@
 
 mod check;
 mod draw;
+mod export;
 mod list;
 mod output;
 mod replay;
+mod report;
 mod run;
 mod selftest;
 mod shrink;
@@ -12,9 +14,11 @@ mod sweep;
 
 pub(crate) use check::CheckArguments;
 pub(crate) use draw::DrawArguments;
+pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use list::{ListArguments, Listed};
 pub(crate) use output::{ArtifactArguments, LogLevel};
 pub(crate) use replay::ReplayArguments;
+pub(crate) use report::ReportArguments;
 pub(crate) use run::RunArguments;
 pub(crate) use selftest::SelftestArguments;
 pub(crate) use shrink::ShrinkArguments;
@@ -53,6 +57,10 @@ pub(crate) enum Command {
     Selftest(SelftestArguments),
     /// Run a stored failure, a stored plan, or a seed again.
     Replay(ReplayArguments),
+    /// Make a page that shows what happened in a run, or in a sweep.
+    Report(ReportArguments),
+    /// Write a trace in a format that other programs read.
+    Export(ExportArguments),
     /// Cut a recorded failure down to the smallest run that still fails alike.
     Shrink(ShrinkArguments),
     /// List scenarios, faults, strategies, invariants or mutants.
