@@ -1,6 +1,11 @@
 //! Search that runs a run more than once: to find a smaller one that fails alike, or the step at which a failure was sealed. It knows no process, file or
 //! clock: a [`Runner`] carries out what it asks for.
 
+pub mod bisect;
+mod share;
+
+pub use share::Share;
+
 use crate::invariant::{CrashPoints, Violation};
 use crate::kernel::{RunError, Settings, run};
 use crate::plan::{Plan, Scenario};
