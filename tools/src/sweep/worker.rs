@@ -87,7 +87,7 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
     let settings = Settings { listener, crash_points: request.crash_points, ..Settings::default() };
     let measured = measured::run(scenario, &plan, settings)?;
     if let Some(tracing) = tracing {
-        tracing.finish(measured.outcome.trace_hash)?;
+        tracing.finish(&measured.outcome)?;
     }
     let latencies = Measurements::from(&measured.outcome.observations).latencies;
     let mut result = RunResult::new(scenario, &plan, &measured.outcome, measured.wall_ns);
