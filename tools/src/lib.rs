@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bisect;
 mod catalogue;
 mod cli;
 mod duration;
@@ -83,6 +84,7 @@ fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
         Command::Sweep(arguments) => sweep::sweep(catalogue, &program, arguments),
         Command::Selftest(arguments) => selftest::selftest(catalogue, &program, arguments),
         Command::Replay(arguments) => replay::replay(catalogue, &program, arguments),
+        Command::Bisect(arguments) => bisect::bisect(catalogue, &program, arguments),
         Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
         Command::Worker => sweep::work(catalogue, &mut std::io::stdout()),
         Command::Completions { shell } => {

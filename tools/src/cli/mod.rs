@@ -1,5 +1,6 @@
 //! The command line: one file for each command's arguments. What a command does is in the file of its name beside this folder.
 
+mod bisect;
 mod check;
 mod draw;
 mod list;
@@ -9,6 +10,7 @@ mod run;
 mod selftest;
 mod sweep;
 
+pub(crate) use bisect::BisectArguments;
 pub(crate) use check::CheckArguments;
 pub(crate) use draw::DrawArguments;
 pub(crate) use list::{ListArguments, Listed};
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     Selftest(SelftestArguments),
     /// Run a stored failure, a stored plan, or a seed again.
     Replay(ReplayArguments),
+    /// Find the step at which a failure was sealed, or the commit that brought it.
+    Bisect(BisectArguments),
     /// List scenarios, faults, strategies, invariants or mutants.
     List(ListArguments),
     /// Print completions for a shell.
