@@ -259,6 +259,10 @@ impl Scenario for SignalFlood {
         plan.operations.iter().try_for_each(|operation| check_operation(operation, &KINDS, workers))
     }
 
+    fn plainest(&self) -> BTreeMap<String, Value> {
+        crate::setting::plainest(SETTINGS)
+    }
+
     fn populate(&self, plan: &Plan, world: &mut World) {
         flood::populate(plan, world);
         watch_locks(world);

@@ -40,6 +40,16 @@ pub(crate) enum Problem {
     Internal(anyhow::Error),
 }
 
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Problem::Usage(message) => f.write_str(message),
+            Problem::OutputClosed => f.write_str("the output was closed"),
+            Problem::Internal(error) => write!(f, "{error:#}"),
+        }
+    }
+}
+
 impl Problem {
     /// A usage problem.
     pub(crate) fn usage(message: impl Into<String>) -> Problem {

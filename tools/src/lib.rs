@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod artifacts;
 mod bisect;
 mod catalogue;
 mod cli;
@@ -24,6 +25,7 @@ mod run;
 mod seeds;
 mod selftest;
 mod shell;
+mod shrink;
 mod sweep;
 mod traced;
 
@@ -85,6 +87,7 @@ fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
         Command::Selftest(arguments) => selftest::selftest(catalogue, &program, arguments),
         Command::Replay(arguments) => replay::replay(catalogue, &program, arguments),
         Command::Bisect(arguments) => bisect::bisect(catalogue, &program, arguments),
+        Command::Shrink(arguments) => shrink::shrink_command(catalogue, &program, arguments),
         Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
         Command::Worker => sweep::work(catalogue, &mut std::io::stdout()),
         Command::Completions { shell } => {

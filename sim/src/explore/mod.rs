@@ -3,8 +3,10 @@
 
 pub mod bisect;
 mod share;
+mod shrink;
 
 pub use share::Share;
+pub use shrink::{Shrunk, Size, shrink};
 
 use crate::invariant::{CrashPoints, Violation};
 use crate::kernel::{RunError, Settings, run};
@@ -28,6 +30,8 @@ pub struct Trial {
 pub struct Tried {
     /// The first violation, if there was one.
     pub violation: Option<Violation>,
+    /// The processes that ran.
+    pub processes: Vec<String>,
     /// Steps of the whole run.
     pub steps: u64,
     /// Steps of its chaos.
@@ -79,6 +83,7 @@ pub fn carry_out(scenario: &(dyn Scenario + Sync), trial: Trial) -> Result<Tried
     let outcome = run(scenario, &plan, Settings { guide, crash_points, records_turns: true, ..Settings::default() })?;
     let (violation, turns) = (outcome.violations.into_iter().next(), outcome.turns.unwrap_or_default());
     Ok(Tried {
+        processes: outcome.processes,
         steps: outcome.steps,
         chaos_steps: turns.steps,
         preemptions: turns.preemptions,

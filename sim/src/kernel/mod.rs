@@ -22,6 +22,7 @@ pub(crate) use self::core::Core;
 pub(crate) use control::Control;
 pub(crate) use handle::Kernel;
 pub(crate) use inject::Injected;
+pub use latency::CONSTANT;
 pub use process::{Exit, Program, RestartPolicy};
 pub use run::{Listener, Outcome, RunError, Settings, run};
 pub(crate) use task::WaitKey;

@@ -9,7 +9,7 @@ use super::latency::{Latencies, PROFILES, Profile};
 use super::process::{Life, Process, Program, StreamKeys};
 use super::timers::Timers;
 use super::view::View;
-use super::world::{FIRST_PID, World};
+use super::world::{FIRST_PID, PREPARATION, World};
 use crate::blocking::{Apart, apart};
 use crate::invariant::{CrashPoints, Driver, Violation};
 use crate::metrics::Observations;
@@ -66,6 +66,8 @@ pub struct Outcome {
     pub decisions: Decisions,
     /// Where a replay left its recording.
     pub drift: Option<Drift>,
+    /// The names of the processes that ran, without the preparation.
+    pub processes: Vec<String>,
     /// Who went when in the chaos, if it was asked for.
     pub turns: Option<Turns>,
     /// How well the guide's turns could be followed, if there was one.
@@ -352,6 +354,7 @@ impl Core {
         // What a strategy has written down is there once it is gone.
         self.strategy = strategy(StrategyPlan::Timed, self.seed, &FirstRun::None);
         let (turns, guided) = self.chaos_strategy.end();
+        let ran = self.processes.iter().filter(|process| process.boot > 0 && process.role != PREPARATION);
         let mut hasher = std::mem::take(&mut self.hasher);
         hasher.bytes(&self.disk.durable_digest());
         Outcome {
@@ -363,6 +366,7 @@ impl Core {
             observations: self.observations.take(),
             decisions: std::mem::take(&mut self.decisions),
             drift,
+            processes: ran.map(|process| process.name.clone()).collect(),
             turns,
             guided,
         }

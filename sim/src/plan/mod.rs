@@ -157,6 +157,11 @@ pub trait Scenario {
         Ok(())
     }
 
+    /// The plainest value of each setting: what shrinking tries to bring a failing plan to.
+    fn plainest(&self) -> BTreeMap<String, toml::Value> {
+        BTreeMap::new()
+    }
+
     /// Creates the processes and invariants of a plan.
     fn populate(&self, plan: &Plan, world: &mut crate::kernel::World);
 

@@ -119,6 +119,7 @@ fn run_again(scenario: Known, recorded: &Reproducer) -> Result<Again> {
     };
     let settings = Settings {
         crash_points: recorded.crash_points,
+        guide: recorded.turns.clone().map(|turns| Guide { turns, ..Guide::default() }),
         records_turns: true,
         listener: Some(Box::new(listener)),
         ..Settings::default()

@@ -8,6 +8,7 @@ mod output;
 mod replay;
 mod run;
 mod selftest;
+mod shrink;
 mod sweep;
 
 pub(crate) use bisect::BisectArguments;
@@ -18,6 +19,7 @@ pub(crate) use output::{ArtifactArguments, LogLevel};
 pub(crate) use replay::ReplayArguments;
 pub(crate) use run::RunArguments;
 pub(crate) use selftest::SelftestArguments;
+pub(crate) use shrink::ShrinkArguments;
 pub(crate) use sweep::{Share, SweepArguments};
 
 use clap::{Parser, Subcommand};
@@ -55,6 +57,8 @@ pub(crate) enum Command {
     Replay(ReplayArguments),
     /// Find the step at which a failure was sealed, or the commit that brought it.
     Bisect(BisectArguments),
+    /// Cut a recorded failure down to the smallest run that still fails alike.
+    Shrink(ShrinkArguments),
     /// List scenarios, faults, strategies, invariants or mutants.
     List(ListArguments),
     /// Print completions for a shell.

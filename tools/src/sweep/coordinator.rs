@@ -6,10 +6,10 @@ use super::job::Sweep;
 use super::progress::Progress;
 use super::protocol::{self, Also, Answer, Request};
 use super::watchdog::{Asked, Worker};
+use crate::artifacts;
 use crate::exit::{Problem, Result};
 use crate::measured::Stopwatch;
 use crate::report::{Difference, RunEvent, RunResult, Sink};
-use crate::reproducer::Reproducer;
 use anyhow::{Context, anyhow};
 use seedstorm_sim::metrics::Latencies;
 use std::collections::{BTreeMap, VecDeque};
@@ -352,8 +352,8 @@ fn reproduce(
             // It took its decisions with it: the plan alone must do.
             let (scenario, plan) = (sweep.run(index).0, sweep.plan(index)?);
             let result = RunResult::lost(scenario, &plan, 0, violation);
-            let written = Reproducer::new(&plan, &result, request.crash_points, None).write(folder);
-            written.map(|path| Some(path.display().to_string())).map_err(|error| format!("{error:#}"))
+            let written = artifacts::keep_lost(&plan, &result, request.crash_points, folder);
+            written.map(|path| Some(path.display().to_string())).map_err(|problem| problem.to_string())
         }
     };
     Ok(Done::Reproduced(index, fingerprint, path))
