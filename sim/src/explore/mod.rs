@@ -2,6 +2,7 @@
 //! clock: a [`Runner`] carries out what it asks for.
 
 pub mod bisect;
+pub mod presence;
 mod share;
 mod shrink;
 
