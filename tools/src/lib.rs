@@ -12,6 +12,7 @@ mod cli;
 mod duration;
 mod exit;
 mod fault_options;
+mod git_bisect;
 mod keep;
 mod list;
 mod log;
@@ -44,7 +45,7 @@ use std::process::ExitCode;
 
 /// Runs the command line of this process over `scenarios`.
 pub fn main_with(scenarios: &'static [Known]) -> ExitCode {
-    panics::catch(|| main_here(Catalogue::new(scenarios))).into()
+    git_bisect::unless_no_verdict(panics::catch(|| main_here(Catalogue::new(scenarios)))).into()
 }
 
 fn main_here(catalogue: Catalogue) -> Exit {
@@ -89,6 +90,7 @@ fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
         Command::Bisect(arguments) => bisect::bisect(catalogue, &program, arguments),
         Command::Shrink(arguments) => shrink::shrink_command(catalogue, &program, arguments),
         Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
+        Command::BisectStep { job } => bisect::step(job),
         Command::Worker => sweep::work(catalogue, &mut std::io::stdout()),
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -1,8 +1,11 @@
 //! `bisect`: at which step a failing run was sealed, and which commit brought the failure. How the search in time goes is decided in `sim::explore::bisect`; the
 //! search in commits is git's, and driven by `commits`.
 
+mod commits;
 mod moment;
 mod progress;
+mod repository;
+mod step;
 mod subject;
 mod told;
 
@@ -18,6 +21,7 @@ use progress::Progress;
 use seedstorm_sim::explore::Stopped;
 use seedstorm_sim::explore::bisect::{Found, Question, Refused, bisect as search};
 use std::io::Write;
+use std::path::Path;
 use told::{Cost, Told};
 
 /// Bisects.
@@ -25,7 +29,18 @@ use told::{Cost, Told};
 /// # Errors
 /// Bad input; workers that can't be started; an output that can't be written.
 pub(crate) fn bisect(catalogue: Catalogue, program: &str, arguments: &BisectArguments) -> Result<Exit> {
-    in_time(catalogue, program, arguments)
+    match &arguments.commits {
+        Some(range) => commits::bisect(arguments, range),
+        None => in_time(catalogue, program, arguments),
+    }
+}
+
+/// One commit of a bisection.
+///
+/// # Errors
+/// What is to be done can't be read, or git can't be used.
+pub(crate) fn step(job: &Path) -> Result<Exit> {
+    step::command(job)
 }
 
 fn in_time(catalogue: Catalogue, program: &str, arguments: &BisectArguments) -> Result<Exit> {

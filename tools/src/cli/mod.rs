@@ -68,6 +68,12 @@ pub(crate) enum Command {
     },
     /// Print the manual page, as roff.
     Man,
+    /// Build and judge one commit: what `bisect --commits` has git run.
+    #[command(hide = true)]
+    BisectStep {
+        /// What is to be done.
+        job: std::path::PathBuf,
+    },
     /// Run seeds that arrive on the standard input: the other half of `sweep`.
     #[command(hide = true)]
     Worker,
