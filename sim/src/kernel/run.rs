@@ -257,8 +257,8 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
     let strategy_is_replay = settings.replay.is_some();
     let strategy = match settings.replay {
         Some(decisions) => Box::new(Replay::new(decisions)),
-        None if world.has_preparation => strategy(StrategyPlan::Timed, seed, &FirstRun::None),
-        None => chaos_strategy.begin(),
+        // Until the chaos begins; where nothing is prepared that is at once.
+        None => strategy(StrategyPlan::Timed, seed, &FirstRun::None),
     };
     for index in &absent {
         processes[*index].life = Life::Done;
