@@ -1,11 +1,14 @@
 //! Search that runs a run more than once: to find a smaller one that fails alike, or the step at which a failure was sealed. It knows no process, file or
 //! clock: a [`Runner`] carries out what it asks for.
 
+pub mod bisect;
 mod hits;
+pub mod presence;
+mod share;
 mod shrink;
 
 use hits::Hits;
-
+pub use share::Share;
 pub use shrink::{Shrunk, Size, shrink};
 
 use crate::invariant::{CrashPoints, Violation};

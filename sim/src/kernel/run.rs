@@ -257,7 +257,7 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
     let strategy_is_replay = settings.replay.is_some();
     let strategy = match settings.replay {
         Some(decisions) => Box::new(Replay::new(decisions)),
-        // That of the preparation. The chaos has its own, when it begins.
+        // Until the chaos begins; where nothing is prepared that is at once.
         None => strategy(StrategyPlan::Timed, seed, &FirstRun::None),
     };
     for index in &absent {

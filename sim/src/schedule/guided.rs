@@ -28,6 +28,8 @@ pub struct Guide {
 pub struct Guided {
     /// The first step that was not as recorded.
     pub drift: Option<TurnDrift>,
+    /// Calls that came as they were recorded, whenever that was.
+    pub calls_followed: u64,
     /// Calls that tasks made and the recording does not have.
     pub calls_new: u64,
     /// Calls that the recording has and tasks did not make where they should.
@@ -203,6 +205,7 @@ impl Following {
         if calls.get(made) == Some(&kind) {
             self.places[task].made += 1;
             self.places[task].new.clear();
+            self.found.calls_followed += 1;
             return;
         }
         // A call that had to wait was picked again and again; now it need not.
@@ -213,6 +216,7 @@ impl Following {
         if retried > 0 && calls.get(made + retried) == Some(&kind) {
             self.places[task].made += retried as u32 + 1;
             self.places[task].new.clear();
+            self.found.calls_followed += retried as u64 + 1;
             return;
         }
         if made < calls.len() {
@@ -229,6 +233,7 @@ impl Following {
                 place.made = (made + at + ALIKE_CALLS) as u32;
                 place.new.clear();
                 self.found.calls_new -= ALIKE_CALLS as u64;
+                self.found.calls_followed += ALIKE_CALLS as u64;
                 self.found.calls_missing += at as u64;
             } else if place.new.len() >= NEW_CALLS_MAX {
                 place.is_lost = true;
