@@ -4,7 +4,7 @@
 use super::crash_points::Explorer;
 use super::handle::Kernel;
 use super::process::{Exit, RestartPolicy};
-use super::run::{Settings, carry_out, core, in_simulation};
+use super::run::{Settings, Threading, carry_out, core, in_simulation};
 use super::view::View;
 use super::world::World;
 use crate::invariant::{Invariant, Recovered, Violation};
@@ -68,7 +68,7 @@ pub(super) fn recover(
 ) -> Recovery {
     // Who prints the run's own events wants none of what never happened. Where nobody listens nothing needs to be turned off.
     let _quiet = (LevelFilter::current() != LevelFilter::OFF).then(|| dispatcher::set_default(&Dispatch::none()));
-    in_simulation(plan_of_recovery.seed, || {
+    in_simulation(plan_of_recovery.seed, Threading::Fresh, || {
         let mut world = World::default();
         scenario.recover(plan, &mut world);
         let starts_nobody = world.processes.is_empty();

@@ -24,7 +24,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
 /// Is told every event of a run, just after it took effect.
@@ -74,13 +74,18 @@ impl Outcome {
 /// Why a plan can't be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the plan can't be run: {0}")]
-pub struct RunError(String);
+pub struct RunError(pub(super) String);
 
 /// SQLite and madsim keep state for the whole process: runs take turns. Cargo's tests are threads.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// Waits for one's turn, which lasts until the guard goes.
+pub(super) fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Stack of the thread that a run lives on. Programs are futures on the heap; blocking code has stacks of its own.
-const STACK_BYTES: usize = 4 << 20;
+pub(super) const STACK_BYTES: usize = 4 << 20;
 
 /// Runs a plan to its end.
 ///
@@ -90,35 +95,66 @@ const STACK_BYTES: usize = 4 << 20;
 /// # Panics
 /// Never for what a program does (that is a violation of `no-panic`); only when the harness itself is broken.
 pub fn run(scenario: &(dyn Scenario + Sync), plan: &Plan, settings: Settings) -> Result<Outcome, RunError> {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let first_run = match plan.strategy.needs_counts() && settings.replay.is_none() {
-        true => FirstRun::Told(count(scenario, plan)?),
+    run_apart(scenario, plan, settings)
+}
+
+/// Runs a plan on a fresh thread: std's hash maps are seeded once a thread, and madsim seeds them on a fresh one only.
+pub(super) fn run_apart(
+    scenario: &(dyn Scenario + Sync),
+    plan: &Plan,
+    settings: Settings,
+) -> Result<Outcome, RunError> {
+    let _turn = turn();
+    let first_run = match needs_first_run(plan, &settings) {
+        true => FirstRun::Told(count(|settings, first_run| on_a_thread(scenario, plan, settings, first_run))?),
         false => FirstRun::None,
     };
-    run_on_a_thread(scenario, plan, settings, first_run)
+    on_a_thread(scenario, plan, settings, first_run)
+}
+
+/// Runs a plan on this thread, which has seen other runs. Explores no crash points.
+pub(super) fn run_on_used_thread(
+    scenario: &(dyn Scenario + Sync),
+    plan: &Plan,
+    settings: Settings,
+) -> Result<Outcome, RunError> {
+    let _turn = turn();
+    let here = |settings, first_run| run_here(scenario, plan, settings, first_run, None);
+    let first_run = match needs_first_run(plan, &settings) {
+        true => FirstRun::Told(count(here)?),
+        false => FirstRun::None,
+    };
+    here(settings, first_run)
+}
+
+fn needs_first_run(plan: &Plan, settings: &Settings) -> bool {
+    plan.strategy.needs_counts() && settings.replay.is_none()
 }
 
 /// The steps of a first run of a plan, at random: for strategies that must know them. Nothing is checked.
-fn count(scenario: &(dyn Scenario + Sync), plan: &Plan) -> Result<StepCounts, RunError> {
+fn count(run: impl FnOnce(Settings, FirstRun) -> Result<Outcome, RunError>) -> Result<StepCounts, RunError> {
     let counts = Arc::default();
     let settings = Settings { without_invariants: true, ..Settings::default() };
-    run_on_a_thread(scenario, plan, settings, FirstRun::Is(Arc::clone(&counts)))?;
+    run(settings, FirstRun::Is(Arc::clone(&counts)))?;
     let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(std::mem::take(&mut *counts))
 }
 
-fn run_on_a_thread(
+/// A thread for runs.
+pub(super) fn thread() -> std::thread::Builder {
+    std::thread::Builder::new().name("run".into()).stack_size(STACK_BYTES)
+}
+
+fn on_a_thread(
     scenario: &(dyn Scenario + Sync),
     plan: &Plan,
     settings: Settings,
     first_run: FirstRun,
 ) -> Result<Outcome, RunError> {
-    // std's HashMap is seeded once a thread, and madsim seeds it on a fresh one only.
-    let thread = std::thread::Builder::new().name("run".into()).stack_size(STACK_BYTES);
     std::thread::scope(|scope| {
         let (apart, doer) = apart();
-        let run = thread
-            .spawn_scoped(scope, move || run_here(scenario, plan, settings, first_run, apart))
+        let run = thread()
+            .spawn_scoped(scope, move || run_here(scenario, plan, settings, first_run, Some(apart)))
             .map_err(|error| RunError(error.to_string()))?;
         // Until the run's end.
         doer.serve(scope, STACK_BYTES);
@@ -126,19 +162,24 @@ fn run_on_a_thread(
     })
 }
 
+/// `apart` is for the crash points, and comes with a fresh thread.
 fn run_here<'a>(
     scenario: &'a (dyn Scenario + Sync),
     plan: &'a Plan,
     settings: Settings,
     first_run: FirstRun,
-    apart: Apart<'a>,
+    apart: Option<Apart<'a>>,
 ) -> Result<Outcome, RunError> {
-    in_simulation(plan.seed, || {
+    let threading = if apart.is_some() { Threading::Fresh } else { Threading::Used };
+    in_simulation(plan.seed, threading, || {
         let mut world = World::default();
         scenario.populate(plan, &mut world);
         let crash_points = settings.crash_points;
         let kernel = Kernel::new(core(plan, world, settings, first_run)?);
-        let mut explorer = Explorer::new(crash_points, scenario, plan, apart, &kernel);
+        let mut explorer = match apart {
+            Some(apart) => Explorer::new(crash_points, scenario, plan, apart, &kernel),
+            None => Explorer::none(),
+        };
         carry_out(&kernel, &mut explorer);
         kernel.with(|core| core.finish());
         let (outcome, programs) = kernel.with(|core| (core.outcome(), core.take_programs()));
@@ -148,9 +189,23 @@ fn run_here<'a>(
     })
 }
 
-/// Does something on this fresh thread in a simulation of its own.
-pub(super) fn in_simulation<T>(seed: Seed, work: impl FnOnce() -> T) -> T {
-    let runtime = madsim::runtime::Runtime::with_seed_and_config(seed.0, madsim::Config::default());
+/// What a thread has seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Threading {
+    /// Nothing: madsim seeds its hash maps.
+    Fresh,
+    /// Other runs: its hash maps go on being seeded as they were.
+    Used,
+}
+
+/// Does something on this thread in a simulation of its own.
+pub(super) fn in_simulation<T>(seed: Seed, threading: Threading, work: impl FnOnce() -> T) -> T {
+    let runtime = || madsim::runtime::Runtime::with_seed_and_config(seed.0, madsim::Config::default());
+    let runtime = match threading {
+        Threading::Fresh => runtime(),
+        // It would warn, each time, of what whoever uses a thread again sees to.
+        Threading::Used => tracing::dispatcher::with_default(&tracing::Dispatch::none(), runtime),
+    };
     runtime.block_on(async {
         crate::sqlite::begin_run();
         work()

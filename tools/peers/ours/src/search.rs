@@ -1,0 +1,122 @@
+//! Searches a program on seedstorm: a plan a schedule, all in one series. The programs are in `programs`.
+
+use crate::programs::Program;
+use peers_bench::{Count, Request, Search};
+use seedstorm_sim::invariant::{Invariant, Violation};
+use seedstorm_sim::kernel::RestartPolicy;
+use seedstorm_sim::plan::{OptionsError, StrategyPlan};
+use seedstorm_sim::trace::{Body, Ended, Event, Interest};
+use seedstorm_sim::{Exit, Options, Plan, Scenario, Seed, Settings, View, World, run_series};
+use std::ops::ControlFlow;
+
+/// A program as a scenario: one process.
+struct Searched {
+    program: Program,
+    is_mended: bool,
+}
+
+impl Scenario for Searched {
+    fn name(&self) -> &'static str {
+        "searched"
+    }
+
+    fn about(&self) -> &'static str {
+        "a small program of the bench of peers"
+    }
+
+    fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
+        Ok(Plan { strategy: options.strategy.unwrap_or(StrategyPlan::Random), ..Plan::plain(self.name(), seed) })
+    }
+
+    fn populate(&self, _plan: &Plan, world: &mut World) {
+        let Searched { program, is_mended } = *self;
+        world.process_with("program", 0, RestartPolicy::Never, move |sys| async move {
+            if program(sys, is_mended).await { Exit::success() } else { Exit::failure("it doesn't hold") }
+        });
+        world.invariant(Holds);
+    }
+
+    fn coverage(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn invariants(&self) -> &'static [(&'static str, &'static str)] {
+        &[("holds", "what the program says of itself holds")]
+    }
+}
+
+/// The program ends with success.
+struct Holds;
+
+impl Invariant for Holds {
+    fn id(&self) -> &'static str {
+        "holds"
+    }
+
+    fn interest(&self) -> Interest {
+        Interest::LIVES
+    }
+
+    fn observe(&mut self, event: &Event<'_>, _view: &View<'_>) -> Result<(), Violation> {
+        match &event.body {
+            Body::Ended(Ended::Exited { code: 1.., why }) => Err(Violation::new(self.id(), why.clone())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Who picks the next step in the plan of a seed.
+#[derive(Clone, Copy)]
+enum Picks {
+    /// The seed draws a strategy.
+    Portfolio,
+    This(StrategyPlan),
+}
+
+impl Picks {
+    /// Strategies are told about how long a run is where that makes a first run of each plan needless.
+    fn plan(self, scenario: &Searched, seed: u64, steps: u64) -> Plan {
+        let strategy = match self {
+            Picks::Portfolio => StrategyPlan::drawn(Seed(seed), steps),
+            Picks::This(StrategyPlan::Pct { depth, steps: 0 }) => StrategyPlan::Pct { depth, steps },
+            Picks::This(strategy) => strategy,
+        };
+        let options = Options { strategy: Some(strategy), ..Options::default() };
+        scenario.plan(Seed(seed), &options).expect("a plan of plain values")
+    }
+}
+
+/// Does what was asked for, and tells.
+///
+/// # Errors
+/// What can't be searched, in words.
+pub(crate) fn search(request: &Request, search: &Search, program: Program) -> Result<(), String> {
+    let picks = match search.strategy.as_str() {
+        StrategyPlan::PORTFOLIO => Picks::Portfolio,
+        name => Picks::This(name.parse().map_err(|error| format!("--strategy: {error}"))?),
+    };
+    let scenario = Searched { program, is_mended: search.is_mended };
+    let mut count = Count::begin(request);
+    // The first run is a schedule like all others; it also tells about how many steps the program has.
+    let mut steps = 1;
+    let first = picks.plan(&scenario, search.seed, steps);
+    let mut end = None;
+    run_series(&scenario, [first], Settings::default, |_, outcome| {
+        steps = outcome.steps;
+        end = Some(count.schedule(!outcome.passed(), outcome.steps));
+        ControlFlow::Break(())
+    })
+    .map_err(|error| error.to_string())?;
+    if end == Some(true) {
+        let plans = (search.seed + 1..).map(|seed| picks.plan(&scenario, seed, steps));
+        run_series(&scenario, plans, Settings::default, |_, outcome| {
+            match count.schedule(!outcome.passed(), outcome.steps) {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        })
+        .map_err(|error| error.to_string())?;
+    }
+    count.tell();
+    Ok(())
+}
