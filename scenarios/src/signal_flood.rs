@@ -245,6 +245,7 @@ impl Scenario for SignalFlood {
             calm_ns: 600 * SECOND_NS + 10 * chaos_ns,
             steps_max: 4_000_000 + operations.len() as u64 * workers * 2_000,
             disk_capacity_bytes: None,
+            absent: Vec::new(),
             clock_skew_ns: BTreeMap::new(),
             settings,
             faults,

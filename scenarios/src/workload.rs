@@ -126,6 +126,7 @@ impl Workload {
             calm_ns: 600 * SECOND_NS,
             steps_max: 2_000_000 + shape.operations * u64::from(workers) * 20_000,
             disk_capacity_bytes: None,
+            absent: Vec::new(),
             clock_skew_ns: BTreeMap::new(),
             settings,
             faults,

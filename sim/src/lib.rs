@@ -12,6 +12,7 @@ compile_error!(
 pub mod blocking;
 pub mod causality;
 pub mod errno;
+pub mod explore;
 pub mod invariant;
 pub mod kernel;
 pub mod metrics;

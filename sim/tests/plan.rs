@@ -21,6 +21,7 @@ fn plan() -> Plan {
         calm_ns: 2,
         steps_max: 3,
         disk_capacity_bytes: None,
+        absent: Vec::new(),
         clock_skew_ns: BTreeMap::new(),
         settings: BTreeMap::new(),
         faults: Vec::new(),

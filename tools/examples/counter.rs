@@ -140,6 +140,7 @@ impl Scenario for Counter {
             calm_ns: 1_000_000_000,
             steps_max: 1_000_000,
             disk_capacity_bytes: None,
+            absent: Vec::new(),
             clock_skew_ns: Default::default(),
             settings: [("workers".into(), i64::from(workers).into()), ("lock".into(), lock.into())].into(),
             faults,

@@ -134,11 +134,11 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
         without_invariants: how.without_invariants,
         crash_points: how.crash_points,
         replay: how.decisions.cloned(),
-        listener: None,
+        ..Settings::default()
     };
     let listener = tracing.as_ref().map(Tracing::listener);
     let measured = measured::run(scenario, plan, Settings { listener, ..settings() })?;
-    let traced = tracing.map_or(Ok(()), |tracing| tracing.finish(measured.outcome.trace_hash));
+    let traced = tracing.map_or(Ok(()), |tracing| tracing.finish(&measured.outcome));
     let mut unwritten = traced.err().map(|error| format!("{error:#}"));
     let mut result = RunResult::new(scenario, plan, &measured.outcome, measured.wall_ns);
     let mut last_events = Vec::new();

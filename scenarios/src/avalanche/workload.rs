@@ -99,6 +99,7 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
         calm_ns: 600 * SECOND_NS,
         steps_max: 2_000_000 + shape.batches * workers * (20_000 + shape.records * 2_000),
         disk_capacity_bytes: None,
+        absent: Vec::new(),
         clock_skew_ns: BTreeMap::new(),
         settings,
         faults,

@@ -12,7 +12,7 @@ use crate::errno::Errno;
 use crate::invariant::{Driver, Violation};
 use crate::metrics::Observations;
 use crate::plan::Plan;
-use crate::schedule::{Decision, Decisions, FirstRun, Ready, Strategy, default_choice};
+use crate::schedule::{ChaosStrategy, Decision, Decisions, Ready, Strategy, default_choice};
 use crate::seed::{Draw, Path, Seed, Stream};
 use crate::sys::Identity;
 use crate::sys::call::{Call, Caller, Effect, Header};
@@ -91,8 +91,8 @@ pub(crate) struct Core {
     pub(super) latencies: Latencies,
     pub(super) stream_keys: StreamKeys,
     pub(super) strategy: Box<dyn Strategy>,
-    /// What the strategy of the chaos has of a first run.
-    pub(super) first_run: FirstRun,
+    /// Makes the strategy of the chaos.
+    pub(super) chaos_strategy: ChaosStrategy,
     pub(super) strategy_is_replay: bool,
     /// Whether the strategy may change latencies.
     pub(super) strategy_delays: bool,

@@ -35,6 +35,8 @@ pub(super) fn plan_of_recovery(plan: &Plan) -> Plan {
         calm_ns: plan.calm_ns,
         steps_max: plan.steps_max,
         disk_capacity_bytes: plan.disk_capacity_bytes,
+        // Whoever recovers is named by the scenario's recovery, not by the plan.
+        absent: Vec::new(),
         clock_skew_ns: plan.clock_skew_ns.clone(),
         settings: plan.settings.clone(),
         faults: Vec::new(),

@@ -14,7 +14,7 @@ use crate::blocking::{Apart, apart};
 use crate::invariant::{CrashPoints, Driver, Violation};
 use crate::metrics::Observations;
 use crate::plan::{Plan, Scenario, StrategyPlan};
-use crate::schedule::{Decisions, Drift, FirstRun, Replay, StepCounts, strategy};
+use crate::schedule::{ChaosStrategy, Decisions, Drift, FirstRun, Guide, Guided, Replay, StepCounts, Turns, strategy};
 use crate::seed::{Path, Seed};
 use crate::sys::disk::{Disk, DiskOptions, Owner};
 use crate::sys::net::Network;
@@ -37,6 +37,10 @@ pub struct Settings {
     pub without_invariants: bool,
     /// Follow these decisions instead of the plan's strategy.
     pub replay: Option<Decisions>,
+    /// Follow these turns in the chaos instead of the plan's strategy. Unlike decisions they may come from another plan or another build.
+    pub guide: Option<Guide>,
+    /// Write down who went when: see [`Outcome::turns`].
+    pub records_turns: bool,
     /// Is told every event.
     pub listener: Option<Listener>,
     /// How many crash points are explored.
@@ -62,6 +66,10 @@ pub struct Outcome {
     pub decisions: Decisions,
     /// Where a replay left its recording.
     pub drift: Option<Drift>,
+    /// Who went when in the chaos, if it was asked for.
+    pub turns: Option<Turns>,
+    /// How well the guide's turns could be followed, if there was one.
+    pub guided: Option<Guided>,
 }
 
 impl Outcome {
@@ -128,7 +136,7 @@ pub(super) fn run_on_used_thread(
 }
 
 fn needs_first_run(plan: &Plan, settings: &Settings) -> bool {
-    plan.strategy.needs_counts() && settings.replay.is_none()
+    plan.strategy.needs_counts() && settings.replay.is_none() && settings.guide.is_none()
 }
 
 /// The steps of a first run of a plan, at random: for strategies that must know them. Nothing is checked.
@@ -239,14 +247,8 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
     })?;
-    let strategy_is_replay = settings.replay.is_some();
-    let strategy = match settings.replay {
-        Some(decisions) => Box::new(Replay::new(decisions)),
-        None if world.has_preparation => strategy(StrategyPlan::Timed, seed, &FirstRun::None),
-        None => strategy(plan.strategy, seed, &first_run),
-    };
     let stream_keys = StreamKeys::default();
-    let processes: Vec<Process> = world
+    let mut processes: Vec<Process> = world
         .processes
         .into_iter()
         .map(|spec| {
@@ -280,6 +282,7 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
             }
         })
         .collect();
+    let mut absent = Vec::new();
     let named: BTreeMap<&str, u32> =
         processes.iter().zip(0..).map(|(process, id)| (process.name.as_str(), id)).collect();
     let injector = Injector::new(&plan.faults, processes.len(), |name| named.get(name).copied().map(ProcessId))
@@ -290,7 +293,28 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
         let (id, kind) = (fault.id, fault.kind.name());
         return Err(RunError(format!("fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits")));
     }
+    for name in &plan.absent {
+        let Some(id) = named.get(name.as_str()) else {
+            return Err(RunError(format!("`absent` names `{name}`, which is no process")));
+        };
+        absent.push(*id as usize);
+    }
     let network = Network::new(processes.iter().map(|process| process.name.as_str()));
+    let names = processes.iter().map(|process| process.name.clone()).collect();
+    let mut chaos_strategy = ChaosStrategy::new(plan.strategy, seed, first_run, names);
+    chaos_strategy.guide = settings.guide;
+    if settings.records_turns {
+        chaos_strategy.recording = Some(Arc::default());
+    }
+    let strategy_is_replay = settings.replay.is_some();
+    let strategy = match settings.replay {
+        Some(decisions) => Box::new(Replay::new(decisions)),
+        None if world.has_preparation => strategy(StrategyPlan::Timed, seed, &FirstRun::None),
+        None => chaos_strategy.begin(),
+    };
+    for index in &absent {
+        processes[*index].life = Life::Done;
+    }
     let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
     Ok(Core {
         seed,
@@ -307,7 +331,7 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
             DiskOptions { capacity_bytes: plan.disk_capacity_bytes, ..DiskOptions::default() },
         ),
         network,
-        unfinished: processes.len(),
+        unfinished: processes.iter().filter(|process| process.life != Life::Done).count(),
         processes,
         owners: 0,
         next_pid: FIRST_PID,
@@ -329,7 +353,7 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
         stream_keys,
         strategy_delays: strategy.delays(),
         strategy,
-        first_run,
+        chaos_strategy,
         strategy_is_replay,
         last_task: None,
         decisions: Decisions::default(),
@@ -378,6 +402,10 @@ impl Core {
 
     fn outcome(&mut self) -> Outcome {
         self.strategy.run_ended();
+        let drift = self.strategy.drift().cloned();
+        // What a strategy has written down is there once it is gone.
+        self.strategy = strategy(StrategyPlan::Timed, self.seed, &FirstRun::None);
+        let (turns, guided) = self.chaos_strategy.end();
         let mut hasher = std::mem::take(&mut self.hasher);
         hasher.bytes(&self.disk.durable_digest());
         Outcome {
@@ -388,7 +416,9 @@ impl Core {
             violations: std::mem::take(&mut self.violations),
             observations: self.observations.take(),
             decisions: std::mem::take(&mut self.decisions),
-            drift: self.strategy.drift().cloned(),
+            drift,
+            turns,
+            guided,
         }
     }
 }

@@ -44,6 +44,9 @@ pub struct Plan {
     /// The disk's capacity in bytes; `None` is boundless.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_capacity_bytes: Option<u64>,
+    /// Processes that never start, though the scenario has them: shrinking takes them away and shifts no other's name or draws.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<String>,
     /// Offsets of each process's wall clock from the machine's, in nanoseconds, by process name; absent is none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clock_skew_ns: BTreeMap<String, i64>,
@@ -94,6 +97,7 @@ impl Plan {
             calm_ns: 600_000_000_000,
             steps_max: 2_000_000,
             disk_capacity_bytes: None,
+            absent: Vec::new(),
             clock_skew_ns: BTreeMap::new(),
             settings: BTreeMap::new(),
             faults: Vec::new(),

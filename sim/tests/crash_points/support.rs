@@ -83,6 +83,7 @@ pub(crate) fn plan() -> Plan {
         calm_ns: 10_000_000_000,
         steps_max: 20_000,
         disk_capacity_bytes: None,
+        absent: Vec::new(),
         clock_skew_ns: Default::default(),
         settings: Default::default(),
         faults: Vec::new(),

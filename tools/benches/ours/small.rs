@@ -42,6 +42,7 @@ impl Scenario for Small {
             calm_ns: u64::MAX / 4,
             steps_max: u64::MAX,
             disk_capacity_bytes: None,
+            absent: Vec::new(),
             clock_skew_ns: Default::default(),
             settings: Default::default(),
             faults: Vec::new(),

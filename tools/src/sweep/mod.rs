@@ -4,6 +4,7 @@ mod coordinator;
 mod determinism;
 mod grouping;
 mod job;
+mod pool;
 mod progress;
 mod protocol;
 mod watchdog;
@@ -11,6 +12,7 @@ mod worker;
 
 pub(crate) use coordinator::{Swept, interrupt_flag, sweep as carry_out};
 pub(crate) use job::{SeedSet, Sweep, jobs};
+pub(crate) use pool::Pool;
 pub(crate) use worker::work;
 
 use crate::catalogue::Catalogue;

@@ -1,0 +1,85 @@
+//! Search that runs a run more than once: to find a smaller one that fails alike, or the step at which a failure was sealed. It knows no process, file or
+//! clock: a [`Runner`] carries out what it asks for.
+
+use crate::invariant::{CrashPoints, Violation};
+use crate::kernel::{RunError, Settings, run};
+use crate::plan::{Plan, Scenario};
+use crate::schedule::{Guide, Guided, Turns};
+use serde::{Deserialize, Serialize};
+
+/// A run that is asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// What runs.
+    pub plan: Plan,
+    /// Who steps next; `None`: as the plan's strategy decides.
+    pub guide: Option<Guide>,
+    /// How many crash points are explored.
+    pub crash_points: CrashPoints,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    /// The first violation, if there was one.
+    pub violation: Option<Violation>,
+    /// Steps of the whole run.
+    pub steps: u64,
+    /// Steps of its chaos.
+    pub chaos_steps: u64,
+    /// How often a task was left in the chaos that could have gone on.
+    pub preemptions: u64,
+    /// The run's hash, as 32 hexadecimal digits.
+    pub trace_hash: String,
+    /// Who went when in the chaos, if it failed.
+    pub turns: Option<Turns>,
+    /// How well the guide could be followed.
+    pub guided: Option<Guided>,
+}
+
+impl Tried {
+    /// Whether it failed with this fingerprint.
+    pub fn failed_as(&self, fingerprint: &str) -> bool {
+        self.violation.as_ref().is_some_and(|violation| violation.fingerprint == fingerprint)
+    }
+}
+
+/// Why a search ends before it is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The person who waits wants what there is, or the time that was given is over.
+    Interrupted,
+    /// Nothing can be run.
+    Broken(String),
+}
+
+/// Carries out trials, as many at a time as it can.
+pub trait Runner {
+    /// Runs them all; what came of each, in their order. `None` is one that can't be run, or that its process did not survive.
+    ///
+    /// # Errors
+    /// The search shall end.
+    fn run(&mut self, trials: Vec<Trial>) -> Result<Vec<Option<Tried>>, Stopped>;
+
+    /// How many it can run at a time.
+    fn width(&self) -> usize;
+}
+
+/// Carries out one trial in this process.
+///
+/// # Errors
+/// The plan can't be run.
+pub fn carry_out(scenario: &(dyn Scenario + Sync), trial: Trial) -> Result<Tried, RunError> {
+    let Trial { plan, guide, crash_points } = trial;
+    let outcome = run(scenario, &plan, Settings { guide, crash_points, records_turns: true, ..Settings::default() })?;
+    let (violation, turns) = (outcome.violations.into_iter().next(), outcome.turns.unwrap_or_default());
+    Ok(Tried {
+        steps: outcome.steps,
+        chaos_steps: turns.steps,
+        preemptions: turns.preemptions,
+        trace_hash: outcome.trace_hash.to_string(),
+        turns: violation.is_some().then_some(turns),
+        violation,
+        guided: outcome.guided,
+    })
+}
