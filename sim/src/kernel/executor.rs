@@ -52,14 +52,15 @@ pub(super) struct Executor {
     /// By task.
     pub(super) slots: Vec<Slot>,
     woken: Arc<Woken>,
-    clock: TimeHandle,
-    /// Simulated time as madsim's clock shows it.
+    /// madsim's clock, which std's shows; `None` where it stands still.
+    clock: Option<TimeHandle>,
+    /// Simulated time as that clock shows it.
     clock_ns: u64,
 }
 
 impl Executor {
-    pub(super) fn new(kernel: Kernel) -> Executor {
-        let clock = TimeHandle::current();
+    pub(super) fn new(kernel: Kernel, moves_std_clock: bool) -> Executor {
+        let clock = moves_std_clock.then(TimeHandle::current);
         let woken = Arc::default();
         Executor { kernel, slots: Vec::new(), woken, clock, clock_ns: 0 }
     }
@@ -109,9 +110,11 @@ impl Executor {
                 self.wake_combinator(task);
             }
         }
-        if now_ns != self.clock_ns {
+        if now_ns != self.clock_ns
+            && let Some(clock) = &self.clock
+        {
             // Programs that read `Instant::now()` see simulated time.
-            self.clock.advance(Duration::from_nanos(now_ns - self.clock_ns));
+            clock.advance(Duration::from_nanos(now_ns - self.clock_ns));
             self.clock_ns = now_ns;
         }
         let Slot { program: stage, waker } = &mut self.slots[task.0 as usize];

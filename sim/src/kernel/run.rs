@@ -19,6 +19,7 @@ use crate::seed::{Path, Seed};
 use crate::sys::disk::{Disk, DiskOptions, Owner};
 use crate::sys::net::Network;
 use crate::trace::{Event, Interest, ProcessId, TraceHash, TraceHasher};
+use madsim::runtime::Runtime;
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -113,39 +114,61 @@ pub(super) fn run_apart(
     settings: Settings,
 ) -> Result<Outcome, RunError> {
     let _turn = turn();
-    let first_run = match needs_first_run(plan, &settings) {
-        true => FirstRun::Told(count(|settings, first_run| on_a_thread(scenario, plan, settings, first_run))?),
-        false => FirstRun::None,
-    };
-    on_a_thread(scenario, plan, settings, first_run)
+    let apart = |settings, first_run| on_a_thread(scenario, plan, settings, first_run);
+    let first_run = first_run(plan, &settings, apart)?;
+    apart(settings, first_run)
 }
 
-/// Runs a plan on this thread, which has seen other runs. Explores no crash points.
+/// Runs a plan on this thread, which has seen other runs, in a simulation of its own or in the one that this code runs in. Explores no crash points.
 pub(super) fn run_on_used_thread(
     scenario: &(dyn Scenario + Sync),
     plan: &Plan,
     settings: Settings,
+    is_in_simulation: bool,
 ) -> Result<Outcome, RunError> {
     let _turn = turn();
-    let here = |settings, first_run| run_here(scenario, plan, settings, first_run, None);
-    let first_run = match needs_first_run(plan, &settings) {
-        true => FirstRun::Told(count(here)?),
-        false => FirstRun::None,
+    let here = |settings, first_run| match is_in_simulation {
+        true => simulate(scenario, plan, settings, first_run, None),
+        false => run_here(scenario, plan, settings, first_run, None),
     };
+    let first_run = first_run(plan, &settings, here)?;
     here(settings, first_run)
 }
 
-fn needs_first_run(plan: &Plan, settings: &Settings) -> bool {
-    plan.strategy.needs_counts() && settings.replay.is_none() && settings.guide.is_none()
+/// Whether a plan is run twice: its strategy must know how many steps each task takes, and the plan doesn't say.
+pub(super) fn needs_first_run(plan: &Plan, settings: &Settings) -> bool {
+    let is_followed = settings.replay.is_some() || settings.guide.is_some();
+    plan.strategy.needs_counts() && plan.step_counts.is_none() && !is_followed
+}
+
+fn first_run(
+    plan: &Plan,
+    settings: &Settings,
+    run: impl FnOnce(Settings, FirstRun) -> Result<Outcome, RunError>,
+) -> Result<FirstRun, RunError> {
+    Ok(match (&plan.step_counts, needs_first_run(plan, settings)) {
+        (_, true) => FirstRun::Told(count(run)?),
+        (Some(counts), false) => FirstRun::Told(counts.clone()),
+        (None, false) => FirstRun::None,
+    })
+}
+
+/// Counts the steps of a run of a plan, at random, whatever its strategy: for [`Plan::step_counts`] of plans like it. Nothing is checked.
+///
+/// # Errors
+/// As [`run`].
+pub fn count_steps(scenario: &(dyn Scenario + Sync), plan: &Plan) -> Result<StepCounts, RunError> {
+    let _turn = turn();
+    count(|settings, first_run| on_a_thread(scenario, plan, settings, first_run))
 }
 
 /// The steps of a first run of a plan, at random: for strategies that must know them. Nothing is checked.
 fn count(run: impl FnOnce(Settings, FirstRun) -> Result<Outcome, RunError>) -> Result<StepCounts, RunError> {
-    let counts = Arc::default();
+    let tally = Arc::default();
     let settings = Settings { without_invariants: true, ..Settings::default() };
-    run(settings, FirstRun::Is(Arc::clone(&counts)))?;
-    let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(std::mem::take(&mut *counts))
+    run(settings, FirstRun::Is(Arc::clone(&tally)))?;
+    let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *tally).told())
 }
 
 /// A thread for runs.
@@ -170,7 +193,7 @@ fn on_a_thread(
     })
 }
 
-/// `apart` is for the crash points, and comes with a fresh thread.
+/// Runs a plan in a simulation of its own on this thread. `apart` is for the crash points, and comes with a fresh thread.
 fn run_here<'a>(
     scenario: &'a (dyn Scenario + Sync),
     plan: &'a Plan,
@@ -179,22 +202,40 @@ fn run_here<'a>(
     apart: Option<Apart<'a>>,
 ) -> Result<Outcome, RunError> {
     let threading = if apart.is_some() { Threading::Fresh } else { Threading::Used };
-    in_simulation(plan.seed, threading, || {
-        let mut world = World::default();
-        scenario.populate(plan, &mut world);
-        let crash_points = settings.crash_points;
-        let kernel = Kernel::new(core(plan, world, settings, first_run)?);
-        let mut explorer = match apart {
-            Some(apart) => Explorer::new(crash_points, scenario, plan, apart, &kernel),
-            None => Explorer::none(),
-        };
-        carry_out(&kernel, &mut explorer);
-        kernel.with(|core| core.finish());
-        let (outcome, programs) = kernel.with(|core| (core.outcome(), core.take_programs()));
-        // Dropped while nobody looks at the machine: what a scenario keeps between boots may hold files of it.
-        drop(programs);
-        Ok(outcome)
-    })
+    in_simulation(seed_of_std(scenario, plan.seed), threading, || simulate(scenario, plan, settings, first_run, apart))
+}
+
+/// What std's chance is seeded with in a run.
+pub(super) fn seed_of_std(scenario: &dyn Scenario, seed: Seed) -> Seed {
+    if scenario.is_self_contained() { SELF_CONTAINED_SEED } else { seed }
+}
+
+/// Of all runs of scenarios that are self-contained, and of threads on which runs follow each other.
+pub(super) const SELF_CONTAINED_SEED: Seed = Seed(0);
+
+/// Runs a plan in the simulation that this code runs in.
+pub(super) fn simulate<'a>(
+    scenario: &'a (dyn Scenario + Sync),
+    plan: &'a Plan,
+    settings: Settings,
+    first_run: FirstRun,
+    apart: Option<Apart<'a>>,
+) -> Result<Outcome, RunError> {
+    crate::sqlite::begin_run();
+    let mut world = World::default();
+    scenario.populate(plan, &mut world);
+    let crash_points = settings.crash_points;
+    let kernel = Kernel::new(core(plan, world, settings, first_run)?);
+    let mut explorer = match apart {
+        Some(apart) => Explorer::new(crash_points, scenario, plan, apart, &kernel),
+        None => Explorer::none(),
+    };
+    carry_out(&kernel, &mut explorer, !scenario.is_self_contained());
+    kernel.with(|core| core.finish());
+    let (outcome, programs) = kernel.with(|core| (core.outcome(), core.take_programs()));
+    // Dropped while nobody looks at the machine: what a scenario keeps between boots may hold files of it.
+    drop(programs);
+    Ok(outcome)
 }
 
 /// What a thread has seen.
@@ -208,22 +249,23 @@ pub(super) enum Threading {
 
 /// Does something on this thread in a simulation of its own.
 pub(super) fn in_simulation<T>(seed: Seed, threading: Threading, work: impl FnOnce() -> T) -> T {
-    let runtime = || madsim::runtime::Runtime::with_seed_and_config(seed.0, madsim::Config::default());
-    let runtime = match threading {
-        Threading::Fresh => runtime(),
+    runtime(seed, threading).block_on(async { work() })
+}
+
+/// What std's clock and chance come from.
+pub(super) fn runtime(seed: Seed, threading: Threading) -> Runtime {
+    let made = || Runtime::with_seed_and_config(seed.0, madsim::Config::default());
+    match threading {
+        Threading::Fresh => made(),
         // It would warn, each time, of what whoever uses a thread again sees to.
-        Threading::Used => tracing::dispatcher::with_default(&tracing::Dispatch::none(), runtime),
-    };
-    runtime.block_on(async {
-        crate::sqlite::begin_run();
-        work()
-    })
+        Threading::Used => tracing::dispatcher::with_default(&tracing::Dispatch::none(), made),
+    }
 }
 
 /// Runs the machine to its end.
-pub(super) fn carry_out(kernel: &Kernel, explorer: &mut Explorer<'_>) {
+pub(super) fn carry_out(kernel: &Kernel, explorer: &mut Explorer<'_>, moves_std_clock: bool) {
     let _installed = crate::sqlite::serve(kernel);
-    let mut executor = Executor::new(kernel.clone());
+    let mut executor = Executor::new(kernel.clone(), moves_std_clock);
     kernel.with(|core| match core.phase {
         Phase::Setup => core.controls.push_back(super::Control::Boot(ProcessId(0))),
         _ => core.start_all(),

@@ -27,7 +27,8 @@ use recorder::Recorder;
 pub use replay::{Decision, Decisions, Drift, Replay};
 pub use round_robin::RoundRobin;
 use step_counts::Counting;
-pub(crate) use step_counts::{FirstRun, StepCounts};
+pub use step_counts::StepCounts;
+pub(crate) use step_counts::FirstRun;
 pub use surw::Surw;
 pub use swarm_delay::SwarmDelay;
 pub use timed::Timed;
@@ -98,14 +99,14 @@ pub(crate) fn strategy(plan: StrategyPlan, seed: Seed, first_run: &FirstRun) -> 
     let counts = match first_run {
         FirstRun::None => &none,
         FirstRun::Told(counts) => counts,
-        FirstRun::Is(counts) => return Box::new(Counting { random: Random::new(seed), counts: counts.clone() }),
+        FirstRun::Is(tally) => return Box::new(Counting { random: Random::new(seed), tally: tally.clone() }),
     };
     match plan {
         StrategyPlan::Timed => Box::new(Timed),
         StrategyPlan::Random => Box::new(Random::new(seed)),
         StrategyPlan::RoundRobin => Box::<RoundRobin>::default(),
         StrategyPlan::Pct { depth, steps } => {
-            Box::new(Pct::new(seed, depth, if steps == 0 { counts.steps } else { steps }))
+            Box::new(Pct::new(seed, depth, if steps == 0 { counts.steps() } else { steps }))
         }
         StrategyPlan::Pos => Box::new(Pos::new(seed)),
         StrategyPlan::Urw => Box::new(Urw::new(seed, counts)),

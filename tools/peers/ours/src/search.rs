@@ -5,8 +5,9 @@ use peers_bench::{Count, Request, Search};
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::kernel::RestartPolicy;
 use seedstorm_sim::plan::{OptionsError, StrategyPlan};
+use seedstorm_sim::schedule::StepCounts;
 use seedstorm_sim::trace::{Body, Ended, Event, Interest};
-use seedstorm_sim::{Exit, Options, Plan, Scenario, Seed, Settings, View, World, run_series};
+use seedstorm_sim::{Exit, Options, Plan, Scenario, Seed, Settings, View, World, count_steps, run_series};
 use std::ops::ControlFlow;
 
 /// A program as a scenario: one process.
@@ -22,6 +23,10 @@ impl Scenario for Searched {
 
     fn about(&self) -> &'static str {
         "a small program of the bench of peers"
+    }
+
+    fn is_self_contained(&self) -> bool {
+        true
     }
 
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
@@ -74,15 +79,16 @@ enum Picks {
 }
 
 impl Picks {
-    /// Strategies are told about how long a run is where that makes a first run of each plan needless.
-    fn plan(self, scenario: &Searched, seed: u64, steps: u64) -> Plan {
+    /// Strategies are told what one run has counted: then they make no first run of each plan.
+    fn plan(self, scenario: &Searched, seed: u64, counts: &StepCounts) -> Plan {
         let strategy = match self {
-            Picks::Portfolio => StrategyPlan::drawn(Seed(seed), steps),
-            Picks::This(StrategyPlan::Pct { depth, steps: 0 }) => StrategyPlan::Pct { depth, steps },
+            Picks::Portfolio => StrategyPlan::drawn(Seed(seed), counts.steps()),
+            Picks::This(StrategyPlan::Pct { depth, steps: 0 }) => StrategyPlan::Pct { depth, steps: counts.steps() },
             Picks::This(strategy) => strategy,
         };
         let options = Options { strategy: Some(strategy), ..Options::default() };
-        scenario.plan(Seed(seed), &options).expect("a plan of plain values")
+        let plan = scenario.plan(Seed(seed), &options).expect("a plan of plain values");
+        Plan { step_counts: Some(counts.clone()), ..plan }
     }
 }
 
@@ -97,26 +103,15 @@ pub(crate) fn search(request: &Request, search: &Search, program: Program) -> Re
     };
     let scenario = Searched { program, is_mended: search.is_mended };
     let mut count = Count::begin(request);
-    // The first run is a schedule like all others; it also tells about how many steps the program has.
-    let mut steps = 1;
-    let first = picks.plan(&scenario, search.seed, steps);
-    let mut end = None;
-    run_series(&scenario, [first], Settings::default, |_, outcome| {
-        steps = outcome.steps;
-        end = Some(count.schedule(!outcome.passed(), outcome.steps));
-        ControlFlow::Break(())
+    // One run tells how long a run is, and what its tasks share.
+    let counts = count_steps(&scenario, &picks.plan(&scenario, search.seed, &StepCounts::default()))
+        .map_err(|error| error.to_string())?;
+    let plans = (search.seed..).map(|seed| picks.plan(&scenario, seed, &counts));
+    run_series(&scenario, plans, Settings::default, |_, outcome| match count.schedule(!outcome.passed(), outcome.steps) {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
     })
     .map_err(|error| error.to_string())?;
-    if end == Some(true) {
-        let plans = (search.seed + 1..).map(|seed| picks.plan(&scenario, seed, steps));
-        run_series(&scenario, plans, Settings::default, |_, outcome| {
-            match count.schedule(!outcome.passed(), outcome.steps) {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
-        })
-        .map_err(|error| error.to_string())?;
-    }
     count.tell();
     Ok(())
 }

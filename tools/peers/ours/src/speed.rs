@@ -21,6 +21,10 @@ impl Scenario for Plain {
         "processes that yield or sleep"
     }
 
+    fn is_self_contained(&self) -> bool {
+        true
+    }
+
     fn plan(&self, seed: Seed, _options: &Options) -> Result<Plan, OptionsError> {
         let forever_ns = u64::MAX / 4;
         Ok(Plan {
