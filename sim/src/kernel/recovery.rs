@@ -82,7 +82,7 @@ pub(super) fn recover(
             // One that fails has not recovered, even if its next try might.
             process.restart = RestartPolicy::Never;
         }
-        let mut core = match core(plan_of_recovery, world, Settings::default(), FirstRun::None) {
+        let mut core = match core(&Rc::new(plan_of_recovery.clone()), world, Settings::default(), FirstRun::None) {
             Ok(core) => core,
             // The run itself was made from the same.
             Err(error) => unreachable!("{error}"),

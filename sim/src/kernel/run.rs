@@ -5,8 +5,8 @@ use super::crash_points::Explorer;
 use super::executor::Executor;
 use super::handle::Kernel;
 use super::inject::Injector;
-use super::latency::{Latencies, PROFILES, Profile};
-use super::process::{Life, Process, Program, StreamKeys};
+use super::latency::{Latencies, PROFILES};
+use super::process::{Life, Process, Program, STREAM_KEYS};
 use super::timers::Timers;
 use super::view::View;
 use super::world::{FIRST_PID, World};
@@ -22,7 +22,7 @@ use crate::trace::{Event, Interest, ProcessId, TraceHash, TraceHasher};
 use madsim::runtime::Runtime;
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -122,13 +122,13 @@ pub(super) fn run_apart(
 /// Runs a plan on this thread, which has seen other runs, in a simulation of its own or in the one that this code runs in. Explores no crash points.
 pub(super) fn run_on_used_thread(
     scenario: &(dyn Scenario + Sync),
-    plan: &Plan,
+    plan: &Rc<Plan>,
     settings: Settings,
     is_in_simulation: bool,
 ) -> Result<Outcome, RunError> {
     let _turn = turn();
     let here = |settings, first_run| match is_in_simulation {
-        true => simulate(scenario, plan, settings, first_run, None),
+        true => simulate(scenario, plan, plan, settings, first_run, None),
         false => run_here(scenario, plan, settings, first_run, None),
     };
     let first_run = first_run(plan, &settings, here)?;
@@ -202,7 +202,8 @@ fn run_here<'a>(
     apart: Option<Apart<'a>>,
 ) -> Result<Outcome, RunError> {
     let threading = if apart.is_some() { Threading::Fresh } else { Threading::Used };
-    in_simulation(seed_of_std(scenario, plan.seed), threading, || simulate(scenario, plan, settings, first_run, apart))
+    let simulated = || simulate(scenario, plan, &Rc::new(plan.clone()), settings, first_run, apart);
+    in_simulation(seed_of_std(scenario, plan.seed), threading, simulated)
 }
 
 /// What std's chance is seeded with in a run.
@@ -213,10 +214,11 @@ pub(super) fn seed_of_std(scenario: &dyn Scenario, seed: Seed) -> Seed {
 /// Of all runs of scenarios that are self-contained, and of threads on which runs follow each other.
 pub(super) const SELF_CONTAINED_SEED: Seed = Seed(0);
 
-/// Runs a plan in the simulation that this code runs in.
+/// Runs a plan, given twice, in the simulation that this code runs in.
 pub(super) fn simulate<'a>(
     scenario: &'a (dyn Scenario + Sync),
     plan: &'a Plan,
+    shared_plan: &Rc<Plan>,
     settings: Settings,
     first_run: FirstRun,
     apart: Option<Apart<'a>>,
@@ -225,7 +227,7 @@ pub(super) fn simulate<'a>(
     let mut world = World::default();
     scenario.populate(plan, &mut world);
     let crash_points = settings.crash_points;
-    let kernel = Kernel::new(core(plan, world, settings, first_run)?);
+    let kernel = Kernel::new(core(shared_plan, world, settings, first_run)?);
     let mut explorer = match apart {
         Some(apart) => Explorer::new(crash_points, scenario, plan, apart, &kernel),
         None => Explorer::none(),
@@ -283,13 +285,16 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
 }
 
-pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: FirstRun) -> Result<Core, RunError> {
+/// Room for so many tasks is made at once: most runs have about as many.
+const TASKS: usize = 16;
+
+pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run: FirstRun) -> Result<Core, RunError> {
     let seed = plan.seed;
-    let profile = Profile::named(&plan.latency).ok_or_else(|| {
+    let latencies = Latencies::named(&plan.latency).ok_or_else(|| {
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
     })?;
-    let stream_keys = StreamKeys::default();
+    let stream_keys = &*STREAM_KEYS;
     let mut processes: Vec<Process> = world
         .processes
         .into_iter()
@@ -317,7 +322,7 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
                 operation: 0,
                 positions: 0,
                 locks_claimed: 0,
-                latency: seed.stream_of("latency", path, 0),
+                latency: seed.stream_keyed(stream_keys.latency, path, 0),
                 entropy: None,
                 sqlite_entropy: None,
                 messages: None,
@@ -325,9 +330,8 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
         })
         .collect();
     let mut absent = Vec::new();
-    let named: BTreeMap<&str, u32> =
-        processes.iter().zip(0..).map(|(process, id)| (process.name.as_str(), id)).collect();
-    let injector = Injector::new(&plan.faults, processes.len(), |name| named.get(name).copied().map(ProcessId))
+    let named = |name: &str| processes.iter().position(|process| process.name == name);
+    let injector = Injector::new(&plan.faults, processes.len(), |name| named(name).map(|id| ProcessId(id as u32)))
         .map_err(RunError)?;
     if world.has_preparation
         && let Some(fault) = plan.faults.iter().find(|fault| fault.process.as_deref() == Some(&processes[0].name))
@@ -336,13 +340,14 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
         return Err(RunError(format!("fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits")));
     }
     for name in &plan.absent {
-        let Some(id) = named.get(name.as_str()) else {
+        let Some(id) = named(name) else {
             return Err(RunError(format!("`absent` names `{name}`, which is no process")));
         };
-        absent.push(*id as usize);
+        absent.push(id);
     }
     let network = Network::new(processes.iter().map(|process| process.name.as_str()));
-    let names = processes.iter().map(|process| process.name.clone()).collect();
+    let is_told_of_names = settings.guide.is_some() || settings.records_turns;
+    let names = processes.iter().filter(|_| is_told_of_names).map(|process| process.name.clone()).collect();
     let mut chaos_strategy = ChaosStrategy::new(plan.strategy, seed, first_run, names);
     chaos_strategy.guide = settings.guide;
     if settings.records_turns {
@@ -351,8 +356,8 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
     let strategy_is_replay = settings.replay.is_some();
     let strategy = match settings.replay {
         Some(decisions) => Box::new(Replay::new(decisions)),
-        None if world.has_preparation => strategy(StrategyPlan::Timed, seed, &FirstRun::None),
-        None => chaos_strategy.begin(),
+        // Until the chaos begins.
+        None => strategy(StrategyPlan::Timed, seed, &FirstRun::None),
     };
     for index in &absent {
         processes[*index].life = Life::Done;
@@ -360,7 +365,7 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
     let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
     Ok(Core {
         seed,
-        plan: Rc::new(plan.clone()),
+        plan: plan.clone(),
         now_ns: 0,
         step: 0,
         steps_max: plan.steps_max,
@@ -382,16 +387,16 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
         machine_started_ns: 0,
         machine_boots: 1,
         wall_offset_ns: 0,
-        tasks: Vec::new(),
-        free_tasks: Vec::new(),
+        tasks: Vec::with_capacity(TASKS),
+        free_tasks: Vec::with_capacity(TASKS),
         has_combinators: false,
-        ready: Vec::new(),
+        ready: Vec::with_capacity(TASKS),
         vacant: None,
         timers: Timers::default(),
-        waiting: BTreeMap::new(),
-        controls: VecDeque::new(),
+        waiting: Vec::new(),
+        controls: VecDeque::with_capacity(TASKS),
         injector,
-        latencies: Latencies::of(profile),
+        latencies,
         stream_keys,
         strategy_delays: strategy.delays(),
         strategy,
@@ -448,7 +453,7 @@ impl Core {
         // What a strategy has written down is there once it is gone.
         self.strategy = strategy(StrategyPlan::Timed, self.seed, &FirstRun::None);
         let (turns, guided) = self.chaos_strategy.end();
-        let mut hasher = std::mem::take(&mut self.hasher);
+        let hasher = &mut self.hasher;
         hasher.bytes(&self.disk.durable_digest());
         Outcome {
             events: hasher.events(),

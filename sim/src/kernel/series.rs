@@ -8,6 +8,7 @@ use crate::invariant::CrashPoints;
 use crate::plan::{Plan, Scenario};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 /// Runs plans of one scenario in turn, nearly all of them on one thread, and hands over each outcome, which is the one that [`crate::run`] gives. What std keeps
 /// for a thread is watched: where a program makes a hash map of std's, its plan is run again on a fresh thread. Not noticed is a program that keeps something in
@@ -88,7 +89,7 @@ where
         let of_one = begun.hash_maps(|| in_simulation(SELF_CONTAINED_SEED, Threading::Used, || ())).1;
         while begun.has_room() {
             self.ask_ahead(1);
-            let Some(plan) = self.ahead.pop_front() else { return Ok(Progress::Over) };
+            let Some(plan) = self.ahead.pop_front().map(Rc::new) else { return Ok(Progress::Over) };
             let settings = (self.settings)();
             let attempt = if can_follow(&settings) {
                 // A first run that counts steps is a run, too.
@@ -109,14 +110,14 @@ where
     /// Runs in one simulation, a handful at a time. Whoever is called between runs should see the real clock, so that is done outside.
     fn run_in_one_simulation(&mut self, mut begun: Begun) -> Result<Progress, RunError> {
         let runtime = runtime(SELF_CONTAINED_SEED, Threading::Used);
-        let mut attempts: Vec<(Plan, Attempt)> = Vec::with_capacity(AHEAD_MAX);
+        let mut attempts: Vec<(Rc<Plan>, Attempt)> = Vec::with_capacity(AHEAD_MAX);
         while begun.has_room() {
             self.ask_ahead(AHEAD_MAX);
             if self.ahead.is_empty() {
                 return Ok(Progress::Over);
             }
             runtime.block_on(async {
-                while let Some(plan) = self.ahead.pop_front() {
+                while let Some(plan) = self.ahead.pop_front().map(Rc::new) {
                     let settings = (self.settings)();
                     let attempt = can_follow(&settings)
                         .then(|| begun.untouched(|| run_on_used_thread(self.scenario, &plan, settings, true)));

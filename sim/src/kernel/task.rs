@@ -237,7 +237,7 @@ impl Core {
     /// Blocks a task until `key` is woken or the deadline comes.
     pub(super) fn wait(&mut self, task: TaskId, key: WaitKey, deadline_ns: Option<u64>) {
         self.tasks[task.0 as usize].state = TaskState::Waiting { key, deadline_ns };
-        self.waiting.entry(key).or_default().push(task);
+        self.waiting.push((key, task));
         if let Some(due_ns) = deadline_ns {
             self.timers.insert(due_ns, Timer::Task(task));
         }
@@ -245,11 +245,17 @@ impl Core {
 
     /// Wakes all that wait for `key`: each tries again when it is picked. In time order the one that has waited longest tries first.
     pub(crate) fn wake(&mut self, key: WaitKey) {
-        let queue = self.waiting.remove(&key).unwrap_or_default();
-        for (due_ns, task) in (self.now_ns + 1..).zip(queue) {
+        let (mut index, mut due_ns) = (0, self.now_ns);
+        while let Some(&(other, task)) = self.waiting.get(index) {
+            if other != key {
+                index += 1;
+                continue;
+            }
+            self.waiting.remove(index);
             if let TaskState::Waiting { deadline_ns: Some(due_ns), .. } = self.tasks[task.0 as usize].state {
                 self.timers.remove(due_ns, Timer::Task(task));
             }
+            due_ns += 1;
             self.rejoin(task, due_ns);
         }
     }
@@ -264,8 +270,8 @@ impl Core {
     pub(super) fn timer_due(&mut self, task: TaskId) {
         match self.tasks[task.0 as usize].state {
             TaskState::Asleep { .. } => self.make_ready(task),
-            TaskState::Waiting { key, .. } => {
-                self.stop_waiting(task, key);
+            TaskState::Waiting { .. } => {
+                self.stop_waiting(task);
                 self.tasks[task.0 as usize].timed_out = true;
                 self.rejoin(task, self.now_ns + 1);
             }
@@ -273,12 +279,9 @@ impl Core {
         }
     }
 
-    fn stop_waiting(&mut self, task: TaskId, key: WaitKey) {
-        if let Some(queue) = self.waiting.get_mut(&key) {
-            queue.retain(|other| *other != task);
-            if queue.is_empty() {
-                self.waiting.remove(&key);
-            }
+    fn stop_waiting(&mut self, task: TaskId) {
+        if let Some(index) = self.waiting.iter().position(|(_, other)| *other == task) {
+            self.waiting.remove(index);
         }
     }
 
@@ -291,8 +294,8 @@ impl Core {
             TaskState::Asleep { due_ns } => {
                 self.timers.remove(due_ns, Timer::Task(task));
             }
-            TaskState::Waiting { key, deadline_ns } => {
-                self.stop_waiting(task, key);
+            TaskState::Waiting { deadline_ns, .. } => {
+                self.stop_waiting(task);
                 if let Some(due_ns) = deadline_ns {
                     self.timers.remove(due_ns, Timer::Task(task));
                 }
@@ -317,13 +320,13 @@ impl Core {
                 self.tasks[task.0 as usize].interrupted = true;
                 self.rejoin(task, self.now_ns + 1);
             }
-            if let TaskState::Waiting { key: key @ WaitKey::Mailbox(_), deadline_ns } =
+            if let TaskState::Waiting { key: WaitKey::Mailbox(_), deadline_ns } =
                 self.tasks[task.0 as usize].state
             {
                 if let Some(due_ns) = deadline_ns {
                     self.timers.remove(due_ns, Timer::Task(task));
                 }
-                self.stop_waiting(task, key);
+                self.stop_waiting(task);
                 self.tasks[task.0 as usize].interrupted = true;
                 self.rejoin(task, self.now_ns + 1);
             }

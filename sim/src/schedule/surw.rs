@@ -2,7 +2,7 @@
 //! they touch it are about equally likely, and everything else goes at random.
 
 use super::footprint::touched;
-use super::step_counts::{StepCounts, TaskKey, Touched};
+use super::step_counts::{TaskKey, Touched};
 use super::urw::Left;
 use super::{Ready, Strategy};
 use crate::seed::{Draw, Seed, Stream};
@@ -21,9 +21,9 @@ pub struct Surw {
 
 impl Surw {
     /// The schedule of a seed, by what a first run has counted.
-    pub(crate) fn new(seed: Seed, counts: &StepCounts) -> Surw {
+    pub(super) fn new(seed: Seed, shared: &[Touched]) -> Surw {
         let mut stream = seed.stream("schedule");
-        let drawn = draw_object(counts.shared(), &mut stream);
+        let drawn = draw_object(shared, &mut stream);
         let left = Left::new(drawn.map_or(&[], |(_, tasks)| tasks));
         let intended = left.draw(&mut stream);
         Surw { stream, object: drawn.map(|(object, _)| *object), left, intended, candidates: Vec::new() }

@@ -2,7 +2,7 @@
 //! counts, and tasks that don't wait for each other, each interleaving is as likely as every other.
 
 use super::by_task::ByTask;
-use super::step_counts::{StepCounts, TaskKey};
+use super::step_counts::TaskKey;
 use super::{Ready, Strategy};
 use crate::seed::{Draw, Seed, Stream};
 
@@ -85,8 +85,8 @@ impl Left {
 
 impl Urw {
     /// The schedule of a seed, by what a first run has counted.
-    pub(crate) fn new(seed: Seed, counts: &StepCounts) -> Urw {
-        Urw { stream: seed.stream("schedule"), left: Left::new(counts.by_task()) }
+    pub(super) fn new(seed: Seed, by_task: &[(TaskKey, u64)]) -> Urw {
+        Urw { stream: seed.stream("schedule"), left: Left::new(by_task) }
     }
 }
 
