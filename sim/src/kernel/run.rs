@@ -129,7 +129,7 @@ pub(super) fn run_on_used_thread(
     let _turn = turn();
     let here = |settings, first_run| match is_in_simulation {
         true => simulate(scenario, plan, plan, settings, first_run, None),
-        false => run_here(scenario, plan, settings, first_run, None),
+        false => run_here(scenario, plan, settings, first_run, None, Threading::Used),
     };
     let first_run = first_run(plan, &settings, here)?;
     here(settings, first_run)
@@ -153,13 +153,27 @@ fn first_run(
     })
 }
 
-/// Counts the steps of a run of a plan, at random, whatever its strategy: for [`Plan::step_counts`] of plans like it. Nothing is checked.
+/// Counts the steps of a run of each plan, at random, whatever its strategy: for [`Plan::step_counts`] of plans like these. Nothing is checked. One run's
+/// counts are one of many that are possible; plans that have different ones explore more.
 ///
 /// # Errors
 /// As [`run`].
-pub fn count_steps(scenario: &(dyn Scenario + Sync), plan: &Plan) -> Result<StepCounts, RunError> {
+///
+/// # Panics
+/// As [`run`].
+pub fn count_steps(scenario: &(dyn Scenario + Sync), plans: &[Plan]) -> Result<Vec<StepCounts>, RunError> {
     let _turn = turn();
-    count(|settings, first_run| on_a_thread(scenario, plan, settings, first_run))
+    let counted = || {
+        let counted = |(index, plan)| {
+            let threading = if index == 0 { Threading::Fresh } else { Threading::Used };
+            count(|settings, first_run| run_here(scenario, plan, settings, first_run, None, threading))
+        };
+        plans.iter().enumerate().map(counted).collect()
+    };
+    std::thread::scope(|scope| {
+        let counted = thread().spawn_scoped(scope, counted).map_err(|error| RunError(error.to_string()))?;
+        counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// The steps of a first run of a plan, at random: for strategies that must know them. Nothing is checked.
@@ -185,7 +199,7 @@ fn on_a_thread(
     std::thread::scope(|scope| {
         let (apart, doer) = apart();
         let run = thread()
-            .spawn_scoped(scope, move || run_here(scenario, plan, settings, first_run, Some(apart)))
+            .spawn_scoped(scope, move || run_here(scenario, plan, settings, first_run, Some(apart), Threading::Fresh))
             .map_err(|error| RunError(error.to_string()))?;
         // Until the run's end.
         doer.serve(scope, STACK_BYTES);
@@ -193,15 +207,15 @@ fn on_a_thread(
     })
 }
 
-/// Runs a plan in a simulation of its own on this thread. `apart` is for the crash points, and comes with a fresh thread.
+/// Runs a plan in a simulation of its own on this thread. `apart` is for the crash points; without it there are none.
 fn run_here<'a>(
     scenario: &'a (dyn Scenario + Sync),
     plan: &'a Plan,
     settings: Settings,
     first_run: FirstRun,
     apart: Option<Apart<'a>>,
+    threading: Threading,
 ) -> Result<Outcome, RunError> {
-    let threading = if apart.is_some() { Threading::Fresh } else { Threading::Used };
     let simulated = || simulate(scenario, plan, &Rc::new(plan.clone()), settings, first_run, apart);
     in_simulation(seed_of_std(scenario, plan.seed), threading, simulated)
 }

@@ -80,7 +80,11 @@ where
 {
     fn run_on_this_thread(&mut self, rulers: Rulers) -> Result<Progress, RunError> {
         let begun = rulers.begin()?;
-        if self.scenario.is_self_contained() { self.run_in_one_simulation(begun) } else { self.run_in_simulations(begun) }
+        if self.scenario.is_self_contained() {
+            self.run_in_one_simulation(begun)
+        } else {
+            self.run_in_simulations(begun)
+        }
     }
 
     /// Each run in a simulation of its own.

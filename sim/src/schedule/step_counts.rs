@@ -108,8 +108,7 @@ fn read(tasks: Vec<TaskSteps>) -> Vec<(TaskKey, u64)> {
 
 impl From<StepCounts> for Written {
     fn from(counts: StepCounts) -> Written {
-        let touches =
-            |(object, tasks): &Touched| Touches { object: format!("{object:x}"), tasks: written(tasks) };
+        let touches = |(object, tasks): &Touched| Touches { object: format!("{object:x}"), tasks: written(tasks) };
         let Counts { steps, by_task, shared } = &*counts.0;
         Written { steps: *steps, tasks: written(by_task), shared: shared.iter().map(touches).collect() }
     }

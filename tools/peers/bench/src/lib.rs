@@ -1,7 +1,8 @@
 //! What every contender has in common: the names of the programs, what a driver asks for, how a search is counted and told. It knows no contender.
 
+use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The concurrency programs: (name, what is wrong with it).
 pub const PROGRAMS: &[(&str, &str)] = &[
@@ -103,10 +104,9 @@ impl Request {
                 tries: number(tries)?,
                 schedules_max: number(schedules_max)?,
             }),
-            [mode, program, state, strategy, seed, schedules] if mode == "rate" => Some(Request::Rate {
-                search: search(program, state, strategy, seed)?,
-                schedules: number(schedules)?,
-            }),
+            [mode, program, state, strategy, seed, schedules] if mode == "rate" => {
+                Some(Request::Rate { search: search(program, state, strategy, seed)?, schedules: number(schedules)? })
+            }
             [mode, work, tasks, rounds, runs] if mode == "speed" => Some(Request::Speed {
                 work: match work.as_str() {
                     "yield" => Work::Yield,
@@ -154,7 +154,7 @@ pub struct Count {
     stops_at_bugs: bool,
     in_try: u64,
     told: Told,
-    begun: Instant,
+    begun: Stopwatch,
 }
 
 /// What a contender tells: each try's schedules, and sums.
@@ -168,7 +168,7 @@ pub struct Told {
     pub found: u64,
     /// Scheduling points of all schedules: how often somebody was picked.
     pub points: u64,
-    /// Wall time, in seconds.
+    /// Processor time of the whole process, in seconds.
     pub seconds: f64,
 }
 
@@ -183,7 +183,7 @@ impl Count {
             Request::Rate { schedules, .. } => (1, *schedules, false),
             Request::Speed { .. } => panic!("speed has no schedules to count"),
         };
-        Count { tries, schedules_max, stops_at_bugs, in_try: 0, told: Told::default(), begun: Instant::now() }
+        Count { tries, schedules_max, stops_at_bugs, in_try: 0, told: Told::default(), begun: Stopwatch::start() }
     }
 
     /// A schedule is over. True if there is more to do.
@@ -235,6 +235,24 @@ impl Told {
             points: points.parse().ok()?,
             seconds: seconds.parse().ok()?,
         })
+    }
+}
+
+/// Measures the processor time of this process, all of its threads together (CLOCK_PROCESS_CPUTIME_ID, clock_gettime(2)): on a machine with other work, wall
+/// time would measure that.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Duration);
+
+impl Stopwatch {
+    /// Begins to measure.
+    pub fn start() -> Stopwatch {
+        let spent = clock_gettime(ClockId::ProcessCPUTime);
+        Stopwatch(Duration::new(spent.tv_sec.unsigned_abs(), spent.tv_nsec.unsigned_abs() as u32))
+    }
+
+    /// What has been spent since.
+    pub fn elapsed(self) -> Duration {
+        Stopwatch::start().0.saturating_sub(self.0)
     }
 }
 

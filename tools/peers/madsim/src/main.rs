@@ -1,7 +1,7 @@
 //! A contender of the bench of peers: madsim's own executor, for raw speed. `peers_bench::Request` says how it is asked and what it tells.
 
-use peers_bench::{Request, Work, tell_speed};
-use std::time::{Duration, Instant};
+use peers_bench::{Request, Stopwatch, Work, tell_speed};
+use std::time::Duration;
 
 /// As at all contenders.
 #[global_allocator]
@@ -12,8 +12,7 @@ fn main() {
         eprintln!("madsim is asked for its speed only");
         std::process::exit(2);
     };
-    // Outside a runtime this is the machine's clock.
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     for seed in 0..runs {
         // As madsim's own test macro does it: a thread a run, or std's hash maps would differ from run to run.
         let run = move || {

@@ -31,7 +31,11 @@ impl Scenario for Searched {
 
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
         // Calls take no time that matters: all as long as each other.
-        Ok(Plan { strategy: options.strategy.unwrap_or(StrategyPlan::Random), latency: "flat".into(), ..Plan::plain(self.name(), seed) })
+        Ok(Plan {
+            strategy: options.strategy.unwrap_or(StrategyPlan::Random),
+            latency: "flat".into(),
+            ..Plan::plain(self.name(), seed)
+        })
     }
 
     fn populate(&self, _plan: &Plan, world: &mut World) {
@@ -93,6 +97,9 @@ impl Picks {
     }
 }
 
+/// How many runs are counted beforehand.
+const COUNTED: u64 = 16;
+
 /// Does what was asked for, and tells.
 ///
 /// # Errors
@@ -104,13 +111,16 @@ pub(crate) fn search(request: &Request, search: &Search, program: Program) -> Re
     };
     let scenario = Searched { program, is_mended: search.is_mended };
     let mut count = Count::begin(request);
-    // One run tells how long a run is, and what its tasks share.
-    let counts = count_steps(&scenario, &picks.plan(&scenario, search.seed, &StepCounts::default()))
-        .map_err(|error| error.to_string())?;
-    let plans = (search.seed..).map(|seed| picks.plan(&scenario, seed, &counts));
-    run_series(&scenario, plans, Settings::default, |_, outcome| match count.schedule(!outcome.passed(), outcome.steps) {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
+    // A few runs tell how long a run is, and what its tasks share.
+    let first = |seed| picks.plan(&scenario, seed, &StepCounts::default());
+    let counted: Vec<Plan> = (search.seed..search.seed + COUNTED).map(first).collect();
+    let counts = count_steps(&scenario, &counted).map_err(|error| error.to_string())?;
+    let plans = (search.seed..).map(|seed| picks.plan(&scenario, seed, &counts[(seed % COUNTED) as usize]));
+    run_series(&scenario, plans, Settings::default, |_, outcome| {
+        match count.schedule(!outcome.passed(), outcome.steps) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
     })
     .map_err(|error| error.to_string())?;
     count.tell();

@@ -1,10 +1,9 @@
 //! Plain work on seedstorm: processes that yield or sleep, so that raw speed can be told. Nothing is checked, as nothing is at the peers.
 
-use peers_bench::{Work, tell_speed};
+use peers_bench::{Stopwatch, Work, tell_speed};
 use seedstorm_sim::plan::{OptionsError, StrategyPlan};
 use seedstorm_sim::{Draw, Exit, Options, Plan, Scenario, Seed, Settings, World, run_series};
 use std::ops::ControlFlow;
-use std::time::Instant;
 
 struct Plain {
     work: Work,
@@ -71,7 +70,7 @@ pub(crate) fn speed(work: Work, tasks: u64, rounds: u64, runs: u64) -> Result<()
     let scenario = Plain { work, tasks, rounds };
     let plans = (0..runs).map(|seed| scenario.plan(Seed(seed), &Options::default()).expect("a plan of plain values"));
     let mut failed = None;
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     run_series(&scenario, plans, Settings::default, |_, outcome| {
         failed = outcome.violations.first().map(|violation| violation.message.clone());
         if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -1,10 +1,9 @@
 //! Plain work on shuttle: threads, or futures, that yield. It has no time: a sleep is a yield there, so sleeps are not told.
 
 use crate::search::config;
-use peers_bench::{Work, tell_speed};
+use peers_bench::{Stopwatch, Work, tell_speed};
 use shuttle::scheduler::RandomScheduler;
 use shuttle::{Runner, future, thread};
-use std::time::Instant;
 
 /// Does so many runs, and tells yields, runs and seconds: with threads or with futures, whichever is faster.
 ///
@@ -17,13 +16,14 @@ pub(crate) fn speed(work: Work, tasks: u64, rounds: u64, runs: u64) -> Result<()
     let mut config = config();
     config.max_steps = shuttle::MaxSteps::None;
     let runner = || Runner::new(RandomScheduler::new_from_seed(1, runs as usize), config.clone());
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     runner().run(move || {
-        let threads: Vec<_> = (0..tasks).map(|_| thread::spawn(move || (0..rounds).for_each(|_| thread::yield_now()))).collect();
+        let threads: Vec<_> =
+            (0..tasks).map(|_| thread::spawn(move || (0..rounds).for_each(|_| thread::yield_now()))).collect();
         threads.into_iter().for_each(|thread| thread.join().expect("a thread ended"));
     });
     let with_threads = begun.elapsed();
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     runner().run(move || {
         future::block_on(async move {
             let futures: Vec<_> = (0..tasks)

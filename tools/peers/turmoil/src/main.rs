@@ -1,8 +1,8 @@
 //! A contender of the bench of peers: turmoil, for raw speed. Its tasks are tokio's, on one simulated host. `peers_bench::Request` says how it is asked and what it
 //! tells.
 
-use peers_bench::{Request, Work, tell_speed};
-use std::time::{Duration, Instant};
+use peers_bench::{Request, Stopwatch, Work, tell_speed};
+use std::time::Duration;
 
 /// As at all contenders.
 #[global_allocator]
@@ -13,12 +13,10 @@ fn main() {
         eprintln!("turmoil is asked for its speed only");
         std::process::exit(2);
     };
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     for seed in 0..runs {
-        let mut simulation = turmoil::Builder::new()
-            .rng_seed(seed)
-            .simulation_duration(Duration::from_secs(1_000_000_000))
-            .build();
+        let mut simulation =
+            turmoil::Builder::new().rng_seed(seed).simulation_duration(Duration::from_secs(1_000_000_000)).build();
         simulation.client("tasks", run(work, tasks, rounds, seed));
         simulation.run().expect("a run ends well");
     }

@@ -10,7 +10,8 @@ pub(super) async fn deadlock(sys: Sys, is_mended: bool) -> bool {
     let locks = [Mutex::new(&sys, 0i64), Mutex::new(&sys, 0i64)];
     let mut tasks = Vec::new();
     for task in 0..2 {
-        let [first, second] = if task == 0 || is_mended { [0, 1] } else { [1, 0] }.map(|place: usize| locks[place].clone());
+        let [first, second] =
+            if task == 0 || is_mended { [0, 1] } else { [1, 0] }.map(|place: usize| locks[place].clone());
         let both = move |sys: Sys| async move {
             let mut one = lock(&first).await;
             let mut other = lock(&second).await;
