@@ -13,9 +13,9 @@ pub struct SqliteWal;
 // (kind, chance that a seed has it in percent, how many at most). What fsync fails to keep is no fault of SQLite's: such faults are on only when they are
 // asked for.
 const FAULTS: Menu = Menu(&[
-    (FaultKind::Kill, 60, 5),
+    (FaultKind::Kill, 55, 4),
     (FaultKind::Terminate, 10, 1),
-    (FaultKind::MachineCrash, 35, 2),
+    (FaultKind::MachineCrash, 20, 1),
     (FaultKind::TornWrite, 12, 1),
     (FaultKind::Pause, 15, 2),
     (FaultKind::Delay, 20, 3),

@@ -1,7 +1,7 @@
 //! What the clients of sqlite-wal tell the outside that they believe. Each claim names the operation of the plan that it belongs to: that says whose
 //! connection it is, too.
 
-use super::content::Contents;
+use super::content::{Contents, Newest};
 use seedstorm_sim::sys::claim::Claim;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,7 @@ claims! {
     "wal-found" => Found,
     "wal-committed" => Committed,
     "wal-unsettled" => Unsettled,
+    "wal-peeked" => Peeked,
     "wal-looked" => Looked,
     "wal-checkpointed" => Checkpointed,
     "wal-retried" => Retried,
@@ -64,6 +65,15 @@ pub struct Committed {
 pub struct Unsettled {
     /// Which operation.
     pub operation: u64,
+}
+
+/// A client has read the newest commit, in one transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peeked {
+    /// Which operation.
+    pub operation: u64,
+    /// What it read.
+    pub newest: Newest,
 }
 
 /// A client has read everything in one transaction.

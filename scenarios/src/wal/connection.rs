@@ -4,7 +4,7 @@
 use super::claims::{Begun, Damaged, Retried, Unsettled};
 use super::content::Payload;
 use super::error::Trouble;
-use super::looking::{check, checkpoint, look};
+use super::looking::{check, checkpoint, look, peek};
 use super::schema::Config;
 use super::writing::{run, write};
 use rusqlite::Connection;
@@ -22,7 +22,7 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn new(operations: Vec<Operation>) -> Script {
-        let only_reads = operations.iter().all(|operation| ["read", "hold"].contains(&operation.kind.as_str()));
+        let only_reads = operations.iter().all(|operation| ["read", "scan", "hold"].contains(&operation.kind.as_str()));
         Script { operations, next: Cell::new(0), only_reads }
     }
 
@@ -120,13 +120,14 @@ fn attempt(
     match operation.kind.as_str() {
         "write" => write(os, connection, config, payload(operation)),
         "hold" => look(os, connection, config, operation.id, number("held_ns").max(1)),
+        "scan" => look(os, connection, config, operation.id, 0),
         "check" => check(connection),
         "checkpoint" => {
             let mode = operation.arguments.get("mode").and_then(Value::as_str).unwrap_or("passive");
             checkpoint(os, connection, operation.id, mode)
         }
         // A plan of other kinds is refused before it runs.
-        _ => look(os, connection, config, operation.id, 0),
+        _ => peek(os, connection, operation.id),
     }
 }
 

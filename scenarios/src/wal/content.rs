@@ -62,6 +62,38 @@ impl Digest {
     }
 }
 
+/// What somebody read of the newest commit, in one transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Newest {
+    /// Its number.
+    pub sequence: u64,
+    /// Whose it was; 0 for nobody's.
+    pub operation: u64,
+    /// Rows of it in the log.
+    pub rows: u64,
+    /// Those of them whose content is not what was written.
+    pub spoilt: u64,
+}
+
+impl Newest {
+    /// Reads it. The caller sees to it that it is one transaction.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn read(connection: &Connection) -> rusqlite::Result<Newest> {
+        let (sequence, operation) = head(connection)?;
+        let mut newest = Newest { sequence, operation, rows: 0, spoilt: 0 };
+        let mut log = connection.prepare_cached("SELECT part, content FROM log WHERE operation = ?1 ORDER BY part")?;
+        let mut rows = log.query([operation as i64])?;
+        while let Some(row) = rows.next()? {
+            let part = row.get::<_, i64>(0)? as u64;
+            newest.rows += 1;
+            newest.spoilt += u64::from(!is_of(row.get_ref(1)?.as_blob()?, operation, part));
+        }
+        Ok(newest)
+    }
+}
+
 /// What somebody read in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {

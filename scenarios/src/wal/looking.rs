@@ -1,13 +1,21 @@
 //! What clients of sqlite-wal do without writing: they read everything in one transaction, perhaps twice; check the database; checkpoint the WAL.
 
-use super::claims::{Checkpointed, Looked};
-use super::content::Contents;
+use super::claims::{Checkpointed, Looked, Peeked};
+use super::content::{Contents, Newest};
 use super::error::Trouble;
 use super::schema::Config;
 use super::writing::run;
 use rusqlite::Connection;
 use seedstorm_model::mutant::Mutant;
 use seedstorm_sim::Os;
+
+/// Reads the newest commit.
+pub(super) fn peek(os: &Os, connection: &Connection, operation: u64) -> Result<(), Trouble> {
+    run(connection, "BEGIN")?;
+    os.claim(&Peeked { operation, newest: Newest::read(connection)? });
+    run(connection, "COMMIT")?;
+    Ok(())
+}
 
 /// Reads everything, and once more after so many nanoseconds, unless that is 0. It is one transaction, and sees one snapshot.
 pub(super) fn look(

@@ -3,26 +3,28 @@
 use crate::faults::Menu;
 use crate::plans::{self, IDS_PER_AGENT, SECOND_NS, agents, check_operation, check_page, persistence};
 use crate::setting::{self, Range, Setting, settle};
-use seedstorm_sim::plan::{Operation, Options, OptionsError, PLAN_FORMAT, Plan, StrategyPlan};
+use seedstorm_sim::plan::{
+    FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Position, StrategyPlan, Trigger,
+};
 use seedstorm_sim::seed::Path;
 use seedstorm_sim::{Draw, Seed, Stream};
 use std::collections::BTreeMap;
 use toml::Value;
 
 /// How many processes a seed has, one of these.
-const WORKERS: [u64; 5] = [2, 3, 3, 4, 6];
+const WORKERS: [u64; 6] = [2, 3, 3, 4, 4, 6];
 
 /// What a run draws for itself.
 pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "connections",
         about: "connections of each process",
-        range: Range::Number(1, CONNECTIONS_MAX, &[1, 1, 2, 3]),
+        range: Range::Number(1, CONNECTIONS_MAX, &[1, 1, 1, 2, 3]),
     },
     Setting {
         key: "operations",
-        about: "operations of each connection in the chaos",
-        range: Range::Number(1, OPERATIONS_MAX, &[10, 20, 40]),
+        about: "operations of a writing connection in the chaos; others have up to four times as many",
+        range: Range::Number(1, OPERATIONS_MAX, &[10, 20, 40, 60]),
     },
     Setting {
         key: "rows",
@@ -47,7 +49,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "think_us",
         about: "the longest pause between two operations of a connection, in microseconds",
-        range: Range::Number(0, 60_000_000, &[0, 50, 200, 1_000, 10_000]),
+        range: Range::Number(0, 60_000_000, &[0, 50, 200, 1_000, 5_000]),
     },
     Setting {
         key: "hold_us",
@@ -56,35 +58,45 @@ pub const SETTINGS: &[Setting] = &[
     },
     setting::busy_timeout_ms(&[0, 5, 50, 500, 5_000]),
     setting::page_bytes(&[512, 1_024, 4_096, 16_384]),
-    setting::autocheckpoint_pages(&[1, 2, 5, 10, 30, 100, 1_000]),
+    setting::autocheckpoint_pages(&[1, 2, 3, 5, 10, 50, 1_000]),
     setting::cache_pages(&[10, 100, 2_000]),
     setting::LATENCY,
     setting::PERSISTENCE,
 ];
 
 const CONNECTIONS_MAX: u64 = 16;
-const OPERATIONS_MAX: u64 = 20_000;
+const OPERATIONS_MAX: u64 = 15_000;
 
 /// Operation ids of one connection begin here, times its number, after those of its process.
 const IDS_PER_CONNECTION: u64 = IDS_PER_AGENT / CONNECTIONS_MAX;
 
-const KINDS: &[&str] = &["write", "read", "hold", "checkpoint", "check"];
+const KINDS: &[&str] = &["write", "read", "scan", "hold", "checkpoint", "check"];
 
-/// What connections are for: the weights of [`KINDS`], and how likely one is drawn.
-const ROLES: &[([u64; 5], u64)] = &[
+/// What a connection is for.
+struct Role {
+    /// The weights of [`KINDS`].
+    weights: [u64; 6],
+    /// How likely it is drawn.
+    chance: u64,
+    /// So many operations, for one of a writer's: short ones come more often, so that nobody is through long before the others.
+    factor: u64,
+}
+
+const ROLES: [Role; 4] = [
     // A writer.
-    ([16, 2, 1, 1, 0], 5),
+    Role { weights: [16, 2, 0, 0, 1, 0], chance: 3, factor: 1 },
     // A reader.
-    ([0, 6, 4, 0, 0], 2),
-    // A reader that checkpoints.
-    ([1, 6, 2, 6, 1], 2),
+    Role { weights: [0, 8, 1, 4, 0, 0], chance: 2, factor: 2 },
     // A checkpointer.
-    ([2, 1, 0, 12, 0], 1),
+    Role { weights: [0, 2, 0, 0, 18, 0], chance: 4, factor: 4 },
     // Anything.
-    ([6, 4, 2, 3, 1], 2),
+    Role { weights: [6, 3, 1, 2, 4, 1], chance: 2, factor: 1 },
 ];
 
 const MODES: &[&str] = &["passive", "full", "restart", "truncate"];
+
+/// SQLite's own choice is the commonest.
+const MODE_WEIGHTS: [u64; 4] = [5, 1, 1, 1];
 
 /// About how many steps an operation takes, as counted over a thousand seeds.
 const STEPS_OF_OPERATION: u64 = 45;
@@ -110,6 +122,7 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
     check_page(&settings)?;
     let latency = settings.get("latency").and_then(Value::as_str).unwrap_or_default().to_owned();
     let shape = Shape {
+        roles: roles(seed),
         connections: number("connections"),
         operations: number("operations"),
         rows: number("rows"),
@@ -123,7 +136,10 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
     let operations = shape.operations(seed, workers, chaos_ns);
     let strategy =
         options.strategy.unwrap_or_else(|| StrategyPlan::drawn(seed, operations.len() as u64 * STEPS_OF_OPERATION));
-    let faults = menu.draw(seed, options, &agents(workers), chaos_ns, &[0, chaos_ns / 3]);
+    let mut faults = menu.draw(seed, options, &agents(workers), chaos_ns, &[0, chaos_ns / 3]);
+    if options.faults == Faults::Default {
+        faults.extend(power_loss_at_work(seed, workers));
+    }
     let persistence = persistence(&settings);
     settings.insert("workers".into(), Value::Integer(workers as i64));
     Ok(Plan {
@@ -141,6 +157,34 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
         settings,
         faults,
         operations,
+    })
+}
+
+/// How likely each role is in a seed: some are off, one may be nearly alone (swarm testing, Groce et al., ISSTA 2012).
+fn roles(seed: Seed) -> Vec<u64> {
+    let mut stream = seed.stream("roles");
+    let roles: Vec<u64> = ROLES.iter().map(|role| role.chance * [0, 1, 4][stream.below(3) as usize]).collect();
+    if roles.iter().all(|chance| *chance == 0) { ROLES.iter().map(|role| role.chance).collect() } else { roles }
+}
+
+/// In so many seeds of a hundred the power fails while somebody writes.
+const POWER_LOSS_AT_WORK: u64 = 25;
+
+/// Draws a power loss in the middle of a transaction, early or late: with synchronous=NORMAL it takes acknowledged commits back.
+fn power_loss_at_work(seed: Seed, workers: u64) -> Option<FaultPlan> {
+    let mut stream = seed.stream("faults/power-loss-at-work");
+    if !stream.chance(POWER_LOSS_AT_WORK, 100) {
+        return None;
+    }
+    let magnitude = stream.between(4, 10);
+    Some(FaultPlan {
+        id: FaultKind::MachineCrash as u32 * 1000 + 700,
+        kind: FaultKind::MachineCrash,
+        process: Some(format!("agent-{}", stream.below(workers))),
+        when: Trigger::While { position: Position::InTransaction, nth: 1 + stream.below(1 << magnitude) },
+        for_ns: 1_000_000 + stream.below(100_000_000),
+        by_ns: 0,
+        between: None,
     })
 }
 
@@ -188,6 +232,8 @@ fn check_arguments(operation: &Operation) -> Result<(), OptionsError> {
 }
 
 struct Shape {
+    /// How likely each role is in this seed.
+    roles: Vec<u64>,
     connections: u64,
     operations: u64,
     rows: u64,
@@ -202,33 +248,32 @@ impl Shape {
         connections.flat_map(|(index, number)| self.of_connection(seed, index, number, chaos_ns)).collect()
     }
 
-    /// What one connection does in the chaos, and once more in the calm. The first ones of two processes write: without writers nothing happens.
+    /// What one connection does in the chaos, and once more in the calm. The first one writes: without a writer nothing happens.
     fn of_connection(&self, seed: Seed, index: u64, connection: u64, chaos_ns: u64) -> Vec<Operation> {
         let mut stream = seed.stream_of("operations", Path::of_process("agent", index as u32), connection);
-        let chances: Vec<u64> = ROLES.iter().map(|(_, chance)| *chance).collect();
-        let drawn = stream.weighted(&chances);
-        let role = if connection == 0 && index < 2 { 0 } else { drawn };
-        let weights = ROLES[role].0;
+        let drawn = stream.weighted(&self.roles);
+        let Role { weights, factor, .. } = ROLES[if connection == 0 && index == 0 { 0 } else { drawn }];
+        let count = self.operations * factor;
         let ids = (index + 1) * IDS_PER_AGENT + connection * IDS_PER_CONNECTION;
         let operation = |number: u64, kind: usize, stream: &mut Stream| Operation {
             id: ids + number,
             process: format!("agent-{index}"),
             kind: KINDS[kind].into(),
-            not_before_ns: if number >= self.operations { chaos_ns } else { 0 },
+            not_before_ns: if number >= count { chaos_ns } else { 0 },
             think_ns: stream.below(self.think_ns + 1),
             arguments: self.arguments(connection, kind, stream),
         };
         let mut operations: Vec<Operation> =
-            (0..self.operations).map(|number| operation(number, stream.weighted(&weights), &mut stream)).collect();
-        // A reader stays one in the calm.
-        let last = if weights[0] > 0 { 0 } else { 1 };
-        operations.push(operation(self.operations, last, &mut stream));
+            (0..count).map(|number| operation(number, stream.weighted(&weights), &mut stream)).collect();
+        // Who never writes reads everything in the calm.
+        let last = if weights[0] > 0 { 0 } else { 2 };
+        operations.push(operation(count, last, &mut stream));
         operations
     }
 
     fn arguments(&self, connection: u64, kind: usize, stream: &mut Stream) -> BTreeMap<String, Value> {
         let (rows, bytes) = (stream.between(1, self.rows), stream.between(1, self.bytes));
-        let (held_ns, mode) = (stream.between(1, self.hold_ns), stream.pick(MODES));
+        let (held_ns, mode) = (stream.between(1, self.hold_ns), MODES[stream.weighted(&MODE_WEIGHTS)]);
         let mut arguments = BTreeMap::new();
         let mut add = |key: &str, value: Value| drop(arguments.insert(key.to_owned(), value));
         let number = |value: u64| Value::Integer(value as i64);
@@ -239,7 +284,7 @@ impl Shape {
                 add("bytes", number(bytes));
             }
             "hold" => add("held_ns", number(held_ns)),
-            "checkpoint" => add("mode", Value::String(mode.copied().unwrap_or("passive").to_owned())),
+            "checkpoint" => add("mode", Value::String(mode.to_owned())),
             _ => {}
         }
         arguments

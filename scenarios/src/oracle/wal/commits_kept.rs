@@ -4,7 +4,7 @@
 use super::audit::{Audit, Auditor, Reading};
 use super::history::History;
 use super::story::Story;
-use crate::wal::claims::{Begun, Checkpointed, Committed, Damaged, Looked, Writing};
+use crate::wal::claims::{Begun, Checkpointed, Committed, Damaged, Looked, Peeked, Writing};
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::trace::{Body, Event, Interest};
@@ -70,6 +70,11 @@ impl WalCommitsKept {
                 if let Some(Committed { operation, sequence, .. }) = event.claim() {
                     view.count("transactions", 1);
                     return self.history.committed(operation, sequence);
+                }
+            }
+            Peeked::KIND => {
+                if let Some(Peeked { operation, newest }) = event.claim() {
+                    return self.history.peeked(operation, &newest);
                 }
             }
             Looked::KIND => {

@@ -1,7 +1,7 @@
 //! `wal-effect-once`: an operation that is tried again, because nobody knows what became of it, takes effect once all the same.
 
 use super::audit::{Audit, Auditor, Reading};
-use crate::wal::claims::{Committed, Looked, Writing};
+use crate::wal::claims::{Committed, Looked, Peeked, Writing};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
 use seedstorm_sim::trace::{Body, Event, Interest};
@@ -51,6 +51,8 @@ impl Invariant for WalEffectOnce {
             (after, sequence - 1)
         } else if let Some(Looked { contents, .. }) = event.claim() {
             (contents.operation, contents.sequence)
+        } else if let Some(Peeked { newest, .. }) = event.claim() {
+            (newest.operation, newest.sequence)
         } else if let Some(Committed { operation, sequence, .. }) = event.claim() {
             (operation, sequence)
         } else {

@@ -2,7 +2,7 @@
 //! from audits.
 
 use crate::wal::connection::payload;
-use crate::wal::content::{Contents, Digest, Payload};
+use crate::wal::content::{Contents, Digest, Newest, Payload};
 use crate::wal::schema::Synchronous;
 use seedstorm_sim::Plan;
 use std::collections::BTreeMap;
@@ -101,6 +101,18 @@ impl History {
         }
         self.acknowledged = self.acknowledged.max(sequence);
         Ok(())
+    }
+
+    /// An operation has read the newest commit.
+    pub(super) fn peeked(&mut self, operation: u64, newest: &Newest) -> Result<(), Wrong> {
+        let least = self.begun.get(&operation).copied().unwrap_or(0);
+        self.seen(newest.sequence, newest.operation, least)?;
+        let rows = if newest.operation == 0 { 0 } else { self.payload(newest.operation).rows };
+        if (newest.rows, newest.spoilt) == (rows, 0) {
+            return Ok(());
+        }
+        let Newest { sequence, rows: found, spoilt, .. } = newest;
+        Err(format!("commit {sequence} has {found} rows, {spoilt} of them not what was written, where {rows} belong"))
     }
 
     /// An operation has read everything.
