@@ -10,6 +10,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "B5",
         scenario: "guillotine",
         invariant: "day-closed",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::NoteNeverSealed,
@@ -18,5 +19,6 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "M6",
         scenario: "guillotine",
         invariant: "staged-notes-kept",
+        ..MutantInfo::PLAIN
     },
 ];

@@ -10,6 +10,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L3",
         scenario: "concurrency-storm",
         invariant: "lock-exclusion",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::PidReuseIgnored,
@@ -18,6 +19,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L2",
         scenario: "concurrency-storm",
         invariant: "lock-reclaimed",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::EmptyOwnerFileIsStale,
@@ -26,6 +28,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L6",
         scenario: "concurrency-storm",
         invariant: "lock-exclusion",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::FixedBackoffConvoy,
@@ -34,6 +37,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L10",
         scenario: "concurrency-storm",
         invariant: "lock-wait-bounded",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::LeaseWithoutFencing,
@@ -42,6 +46,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L7",
         scenario: "concurrency-storm",
         invariant: "lease-fencing",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::OwnerRecordInSecondCall,
@@ -50,6 +55,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L6",
         scenario: "guillotine",
         invariant: "owner-records-whole",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::ReclaimWithoutIdentityCheck,
@@ -58,5 +64,6 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L1",
         scenario: "guillotine",
         invariant: "lock-exclusion",
+        ..MutantInfo::PLAIN
     },
 ];

@@ -10,6 +10,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "T4",
         scenario: "guillotine",
         invariant: "seal-true",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::SealNotUpdated,
@@ -18,5 +19,6 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "M2",
         scenario: "guillotine",
         invariant: "seal-true",
+        ..MutantInfo::PLAIN
     },
 ];

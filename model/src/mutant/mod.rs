@@ -117,6 +117,29 @@ pub struct MutantInfo {
     pub scenario: &'static str,
     /// The invariant that must catch it.
     pub invariant: &'static str,
+    /// Invariants that may catch it as well, and rightly: the bug has more than one face, and which of them shows first is chance. Its entry says why.
+    pub also: &'static [&'static str],
+    /// Whether it shows only where two things come together: a kill and a particular schedule, or two faults.
+    pub is_interaction: bool,
+}
+
+impl MutantInfo {
+    /// What an entry has that says nothing else.
+    const PLAIN: MutantInfo = MutantInfo {
+        mutant: Mutant::ClaimCheckThenAct,
+        name: "",
+        about: "",
+        row: "",
+        scenario: "",
+        invariant: "",
+        also: &[],
+        is_interaction: false,
+    };
+
+    /// Whether a first violation of this invariant detects it.
+    pub fn is_caught_by(&self, invariant: &str) -> bool {
+        self.invariant == invariant || self.also.contains(&invariant)
+    }
 }
 
 /// Every mutant, one list for each family.

@@ -10,6 +10,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "B1",
         scenario: "concurrency-storm",
         invariant: "claim-single-winner",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::DeferredTransaction,
@@ -18,6 +19,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S1",
         scenario: "concurrency-storm",
         invariant: "no-unhandled-error",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::RetryWithoutIdempotence,
@@ -26,6 +28,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "B5",
         scenario: "concurrency-storm",
         invariant: "no-lost-write",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::AcknowledgedBeforeCommit,
@@ -34,6 +37,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S6",
         scenario: "concurrency-storm",
         invariant: "acknowledged-durable",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::BoardLostUpdate,
@@ -42,6 +46,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "B6",
         scenario: "concurrency-storm",
         invariant: "board-serializable",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::SynchronousNormal,
@@ -50,6 +55,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S6",
         scenario: "guillotine",
         invariant: "acknowledged-durable",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::WalDeletedOnRecovery,
@@ -58,6 +64,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S3",
         scenario: "guillotine",
         invariant: "no-lost-write",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::TransactionLeftOpen,
@@ -66,5 +73,6 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S8",
         scenario: "guillotine",
         invariant: "no-idle-transaction",
+        ..MutantInfo::PLAIN
     },
 ];
