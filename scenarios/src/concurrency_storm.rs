@@ -8,12 +8,12 @@ use seedstorm_sim::invariant::{LOCKS, watch_locks};
 use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
 use seedstorm_sim::{Scenario, Seed, World};
 
-/// Sixteen agents write the board, claim and check tasks, take notes and replace documents, all at once.
+/// Four to twenty-four agents write the board, claim and check tasks, take notes and replace documents, all at once.
 pub struct ConcurrencyStorm;
 
 const WORKLOAD: Workload = Workload {
     scenario: "concurrency-storm",
-    workers: 16,
+    workers: &[4, 8, 16, 24],
     kinds: &[
         ("board-write", 30),
         ("board-read", 12),

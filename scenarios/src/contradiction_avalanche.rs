@@ -8,7 +8,7 @@ use seedstorm_sim::invariant::{LOCKS, watch_locks};
 use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
 use seedstorm_sim::{Scenario, Seed, World};
 
-/// Eight agents record reasons, contradictions, supersessions and retractions, in batches, all at once.
+/// Three to twelve agents record reasons, contradictions, supersessions and retractions, in batches, all at once.
 pub struct ContradictionAvalanche;
 
 // (kind, chance that a seed has it in percent, how many at most).

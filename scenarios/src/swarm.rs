@@ -1,7 +1,7 @@
 //! A swarm of agents that carry out a plan's operations: the processes that scenarios share. The agents themselves are in `model`.
 
 use crate::avalanche::universe::Universe;
-use crate::script::{End, Script, exit};
+use crate::script::{End, NOT_WELL_AWAKE, Script, exit};
 use crate::setting::MUTANT;
 use seedstorm_model::agent::{self, Agent, AgentError, Done, Work, WorkKind};
 use seedstorm_model::config::{CheckpointMode, Config};
@@ -88,25 +88,26 @@ pub fn recover(plan: &Plan, agents_max: u64, world: &mut World) {
         world.process("agent", index, move |sys| {
             let config = config.clone();
             async move {
-                match wake_and_look(&sys, &config).await {
-                    Ok(true) => Exit::success(),
-                    Ok(false) => Exit { code: NO_STATUS, why: "the status was out of reach".into() },
-                    Err(error) => exit(&error),
-                }
+                let agent = match agent::wake(&sys, &config).await {
+                    Ok(agent) => agent,
+                    Err(error) => return exit(&error),
+                };
+                let why = match look(&sys, &config, agent).await {
+                    Ok(true) => return Exit::success(),
+                    Ok(false) => "the status was out of reach".to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                Exit { code: NOT_WELL_AWAKE, why }
             }
         });
     }
 }
 
-/// sysexits.h: EX_UNAVAILABLE.
-const NO_STATUS: u8 = 69;
-
 /// How often the status is asked for: a crowd that comes up at once keeps the database busy.
 const STATUS_ATTEMPTS: u32 = 20;
 
 /// Gives whether the status could be had.
-async fn wake_and_look(sys: &Sys, config: &Config) -> Result<bool, AgentError> {
-    let mut agent = agent::wake(sys, config).await?;
+async fn look(sys: &Sys, config: &Config, mut agent: Agent) -> Result<bool, AgentError> {
     let mut is_seen = false;
     for _ in 0..STATUS_ATTEMPTS {
         is_seen = if config.keeps_days {

@@ -15,8 +15,8 @@ use toml::Value;
 pub struct Workload {
     /// The scenario.
     pub scenario: &'static str,
-    /// How many agents, unless an option says so.
-    pub workers: u64,
+    /// How many agents: one of these, unless an option says so.
+    pub workers: &'static [u64],
     /// Kinds of operation and how much they weigh against each other before the seed's own factors.
     pub kinds: &'static [(&'static str, u64)],
     /// What agents do in the calm phase: every kind once, in two halves.
@@ -83,7 +83,7 @@ impl Workload {
     /// # Errors
     /// An option that the scenario doesn't know, or a value out of range.
     pub fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
-        let workers = plans::workers(options, self.workers)? as u32;
+        let workers = plans::workers(seed, options, self.workers)? as u32;
         let chaos_ns = plans::duration_ns(options, 30 * SECOND_NS)?;
         let mut settings = settle(SETTINGS, seed, options)?;
         let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;

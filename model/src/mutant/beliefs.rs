@@ -70,4 +70,31 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         invariant: "isolation-by-rank",
         ..MutantInfo::PLAIN
     },
+    MutantInfo {
+        mutant: Mutant::BatchEndsAtRefusal,
+        name: "batch-ends-at-refusal",
+        about: "the rest of a batch is dropped after its first refusal, and counts as recorded",
+        row: "T5",
+        scenario: "contradiction-avalanche",
+        invariant: "batches-kept",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::FlagNeverLowered,
+        name: "flag-never-lowered",
+        about: "a contradiction keeps its flag when it has gone",
+        row: "T3",
+        scenario: "contradiction-avalanche",
+        invariant: "contradictions-flagged",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::LabelledByWays,
+        name: "labelled-by-ways",
+        about: "a belief that a change reaches by several ways is labelled once for each of them",
+        row: "T6",
+        scenario: "contradiction-avalanche",
+        invariant: "relabel-bounded",
+        ..MutantInfo::PLAIN
+    },
 ];

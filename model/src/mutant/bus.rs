@@ -87,4 +87,49 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         "M2",
         "exactly-once-in-causal-order",
     ),
+    MutantInfo {
+        mutant: Mutant::SendAcknowledgedEarly,
+        name: "send-acknowledged-early",
+        about: "a send is acknowledged before its transaction is committed",
+        row: "S6",
+        scenario: "signal-flood",
+        invariant: "signals-survive",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::NothingHeldBack,
+        name: "nothing-held-back",
+        about: "whatever is in hand is delivered, also before what came before it",
+        row: "H3",
+        scenario: "signal-flood",
+        invariant: "exactly-once-in-causal-order",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::EntriesOverwritten,
+        name: "entries-overwritten",
+        about: "a delivery takes the entries of the signal's clock over, also where it knows less",
+        row: "M7",
+        scenario: "signal-flood",
+        invariant: "clocks-agree",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::SenderCountedOn,
+        name: "sender-counted-on",
+        about: "a delivery ticks the sender's entry, too: the clock knows an event that hasn't happened",
+        row: "M7",
+        scenario: "signal-flood",
+        invariant: "clocks-agree",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::FinishTakenForGranted,
+        name: "finish-taken-for-granted",
+        about: "a member whose finish couldn't be noted goes on as if it had been: nobody ever sees that all have finished",
+        row: "M6",
+        scenario: "signal-flood",
+        invariant: "progress",
+        ..MutantInfo::PLAIN
+    },
 ];

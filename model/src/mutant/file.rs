@@ -46,6 +46,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "F6",
         scenario: "guillotine",
         invariant: "damage-kept",
+        is_interaction: true,
         ..MutantInfo::PLAIN
     },
     MutantInfo {
@@ -64,6 +65,15 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "B6",
         scenario: "guillotine",
         invariant: "documents-kept",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::TemporariesOfNotesLeft,
+        name: "temporaries-of-notes-left",
+        about: "the sweeper passes one directory over: temporary files of notes pile up",
+        row: "F7",
+        scenario: "guillotine",
+        invariant: "temporaries-reaped",
         ..MutantInfo::PLAIN
     },
 ];

@@ -100,6 +100,62 @@ pub enum Mutant {
     CoreGuardOnlyInCaller,
     /// The last to arrive yields in a contradiction.
     ContradictionByArrival,
+    /// A document is made shorter while its lock is held.
+    LocksOutOfOrder,
+    /// A document is made shorter by somebody who has its lock already.
+    LockReEntered,
+    /// A lock that times out ends the agent.
+    LockTimeoutUnhandled,
+    /// The lock of the schema isn't given back.
+    MigrationLockKept,
+    /// Waking leaves the locks of earlier lives.
+    OwnDeadLocksKept,
+    /// The side-car of a lock is replaced by a rename.
+    SideCarReplaced,
+    /// Temporary files of notes aren't swept.
+    TemporariesOfNotesLeft,
+    /// Files of memories that nobody has sealed stay.
+    OrphansLeft,
+    /// A memory's file isn't made durable.
+    MemoryNotDurable,
+    /// The right to write memories is given back before the seal.
+    RightToWriteGivenBackEarly,
+    /// A verification doesn't read the files.
+    VerificationTrustsNames,
+    /// What is sealed is read without a transaction.
+    AccountReadInPieces,
+    /// The row of an agent keeps its last life.
+    RegistrationOfLastLife,
+    /// What an earlier try has written is acknowledged without a commit.
+    FoundIsTakenForDurable,
+    /// A note that is in the store already is not written again.
+    NoteFoundIsTakenForDurable,
+    /// A claim looks at the generation only, and takes its own for granted.
+    ClaimByGenerationOnly,
+    /// A reader leaves its transaction open.
+    SnapshotLeftOpen,
+    /// A status doesn't look at processes.
+    StatusByTheRow,
+    /// A process that has its last life's PID is taken for that life.
+    OwnPidTakenForOwnLife,
+    /// A seal whose notes are gone is an error.
+    SealWithoutNotesRefused,
+    /// A send is acknowledged before COMMIT.
+    SendAcknowledgedEarly,
+    /// Copies are delivered as they come.
+    NothingHeldBack,
+    /// A delivery takes a signal's entries over, also lower ones.
+    EntriesOverwritten,
+    /// A delivery counts the sender's life on.
+    SenderCountedOn,
+    /// A member that couldn't say that it has finished believes that it has.
+    FinishTakenForGranted,
+    /// What comes after a refusal in a batch is dropped.
+    BatchEndsAtRefusal,
+    /// A contradiction that is flagged stays so.
+    FlagNeverLowered,
+    /// A belief is labelled once for each way to it.
+    LabelledByWays,
 }
 
 /// What there is to know of a mutant.

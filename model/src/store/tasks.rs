@@ -183,6 +183,8 @@ fn lives(attempt: &Attempt<'_>, holder: &ProcessIdentity) -> bool {
 fn update(attempt: &Attempt<'_>, task: &str, seen: &Seen, generation: u64, token: u64) -> rusqlite::Result<usize> {
     let unchanged = if is(attempt.config.mutant, Mutant::ClaimCheckThenAct) {
         ""
+    } else if is(attempt.config.mutant, Mutant::ClaimByGenerationOnly) {
+        "AND generation BETWEEN ?5 - 1 AND ?5 AND state <> 'done'"
     } else {
         "AND generation = ?5 - 1 AND state <> 'done' AND token IS ?6"
     };

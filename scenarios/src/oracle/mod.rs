@@ -154,7 +154,12 @@ pub const DAYS: &[(&str, &str)] = &[
     ("wake-succeeds", "each life of an agent that nobody cuts short gets awake"),
 ];
 
-/// Adds the invariants of [`DAYS`] to a world.
+/// Adds that of [`DAYS`] which is to be asked before those of [`AGENTS`]: how a life ends that never got awake, says more than that it ended badly.
+pub fn watch_wakes(world: &mut World) {
+    world.invariant(WakeSucceeds::default());
+}
+
+/// Adds the other invariants of [`DAYS`] to a world.
 pub fn watch_days(world: &mut World) {
     world.invariant(TemporariesExclusive::default());
     world.invariant(LiveTemporariesKept::default());
@@ -166,7 +171,6 @@ pub fn watch_days(world: &mut World) {
     let auditor = Auditor::default();
     world.invariant(StagedNotesKept::new(auditor.clone()));
     world.invariant(StatusTrue::new(auditor));
-    world.invariant(WakeSucceeds::default());
     world.invariant(TemporariesReaped);
     world.invariant(Deaths::default());
 }

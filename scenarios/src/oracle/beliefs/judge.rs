@@ -201,7 +201,8 @@ fn holds(reading: &Reading, reason: &Justification) -> bool {
 fn supported_by_nothing(reading: &Reading) -> Option<Digest> {
     let reasons = reading.accepted.live_justifications().filter(|reason| holds(reading, reason));
     let supported: BTreeSet<Digest> = reasons.map(|reason| reason.consequent).collect();
-    let is_core = |id: &Digest| reading.accepted.beliefs.get(id).is_some_and(|belief| belief.standing == Standing::Core);
+    let is_core =
+        |id: &Digest| reading.accepted.beliefs.get(id).is_some_and(|belief| belief.standing == Standing::Core);
     let is_wrong =
         |(id, finding): &(&Digest, &Finding)| finding.support == Label::In && !supported.contains(*id) && !is_core(id);
     reading.findings.iter().find(is_wrong).map(|(id, _)| *id)

@@ -164,10 +164,7 @@ impl Queues {
                 sent.possible.retain(|agent| *agent != by.agent);
             }
             _ => {
-                return Err((
-                    format!("{by} delivered {signal}, which it had had or was not meant to get"),
-                    NOT_ONCE,
-                ));
+                return Err((format!("{by} delivered {signal}, which it had had or was not meant to get"), NOT_ONCE));
             }
         }
         let content = self.under_way.get(&signal).map(|sent| sent.content);
