@@ -25,6 +25,7 @@ const WORKLOAD: Workload = Workload {
         ("checkpoint", 3),
         ("remember", 4),
         ("verify", 1),
+        ("task-needs", 4),
     ],
     calm_halves: [
         &["board-write", "task-claim", "task-check", "task-leave", "verify"],
@@ -47,7 +48,7 @@ const WORKLOAD: Workload = Workload {
     ]),
     lies_before_power_loss: 0,
     kills_of_holders: 15,
-    fixed: &[(swarm::MEMORIES, 1)],
+    fixed: &[(swarm::MEMORIES, 1), (swarm::NEEDS, 1)],
 };
 
 /// How many agents wake after a crash that might have happened: the first repairs, the other meets it. All agents are alike and leave nothing that only
@@ -93,6 +94,7 @@ impl Scenario for ConcurrencyStorm {
             "wal_reset",
             "ambiguous_commit",
             "reader_held_snapshot",
+            "needs_cycle_refused",
         ]
     }
 

@@ -111,8 +111,7 @@ pub fn check(settings: &[Setting], found: &BTreeMap<String, Value>, others: &[&s
     Ok(())
 }
 
-/// The key of a planted bug. It is never drawn.
-pub const MUTANT: &str = "mutant";
+pub use seedstorm_sim::plan::MUTANT;
 
 fn mutant(option: String, given: &str) -> Result<Value, OptionsError> {
     let names = || seedstorm_model::mutant::catalogue().map(|mutant| mutant.name);

@@ -42,6 +42,17 @@ pub const DAYS: &str = "days";
 /// The setting that says whether agents remember: whether memories are sealed.
 pub const MEMORIES: &str = "memories";
 
+/// The setting that says whether tasks need each other.
+pub const NEEDS: &str = "needs";
+
+/// Tasks that need each other. Nobody claims them: those that agents compete for are others.
+pub const PROJECTS: u64 = 6;
+
+/// The name of a task that needs others.
+pub fn project(index: u64) -> String {
+    format!("project-{index}")
+}
+
 /// What an agent learns: memories of one subject are alike, whoever has them.
 pub fn subject(index: u64) -> String {
     format!("subject-{index}")
@@ -56,7 +67,11 @@ pub fn populate(plan: &Plan, world: &mut World) {
     let workers = plan.setting_u64("workers", 1) as u32;
     let names = Names {
         keys: (0..plan.setting_u64("board_keys", 1)).map(board_key).collect(),
-        tasks: (0..plan.setting_u64("tasks", 1)).map(task).chain((0..workers).map(calm_task)).collect(),
+        tasks: (0..plan.setting_u64("tasks", 1))
+            .map(task)
+            .chain((0..workers).map(calm_task))
+            .chain((0..if config.tasks_need_each_other { PROJECTS } else { 0 }).map(project))
+            .collect(),
     };
     let (names, prepared) = (Rc::new(names), config.clone());
     let universe = Universe { text_bytes: plan.setting_u64("text_bytes", 1) };
@@ -142,6 +157,7 @@ pub fn config(plan: &Plan) -> Config {
         cache_pages: pages("cache_pages", default.cache_pages.into()),
         keeps_days: plan.setting_u64(DAYS, 0) != 0,
         keeps_memories: plan.setting_u64(MEMORIES, 0) != 0,
+        tasks_need_each_other: plan.setting_u64(NEEDS, 0) != 0,
         keeps_beliefs: plan.setting_u64(BELIEFS, 0) != 0,
         checkpoint: CheckpointMode::parse(word("checkpoint")).unwrap_or(default.checkpoint),
         mutant: plan.setting_str(MUTANT).and_then(Mutant::parse),
@@ -227,6 +243,7 @@ fn work(operation: &Operation) -> Work {
         "board-read" => WorkKind::BoardRead { keys: names("keys") },
         "task-claim" => WorkKind::TaskClaim { task: text("task") },
         "task-check" => WorkKind::TaskCheck { task: text("task"), item: number("item") },
+        "task-needs" => WorkKind::TaskNeeds { task: text("task"), needed: names("needed") },
         "task-leave" => WorkKind::TaskLeave { task: text("task") },
         "document" => WorkKind::Document { name: text("name"), bytes },
         "checkpoint" => WorkKind::Checkpoint,

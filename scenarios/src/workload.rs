@@ -162,6 +162,9 @@ struct Shape {
 /// The most notes of one introspection.
 const NOTES_MAX: u64 = 4;
 
+/// The most that a task needs.
+const NEEDED_MAX: u64 = 2;
+
 /// How many subjects several agents remember something about.
 const SUBJECTS_SHARED: u64 = 8;
 
@@ -227,6 +230,14 @@ impl Shape {
             "task-check" => {
                 set("task", Value::String(task));
                 set("item", Value::Integer(stream.below(swarm::ITEMS) as i64));
+            }
+            "task-needs" => {
+                let mut projects: Vec<u64> = (0..swarm::PROJECTS).collect();
+                stream.shuffle(&mut projects);
+                projects.truncate(1 + stream.between(1, NEEDED_MAX) as usize);
+                let mut names = projects.into_iter().map(|project| Value::String(swarm::project(project)));
+                names.next().into_iter().for_each(|task| drop(set("task", task)));
+                set("needed", Value::Array(names.collect()));
             }
             "introspect" => drop(set("notes", Value::Integer(stream.between(1, NOTES_MAX) as i64))),
             "remember" => {

@@ -6,10 +6,13 @@
 mod agent;
 mod beliefs;
 mod bus;
+mod disk;
 mod file;
 mod lock;
 mod memory;
 mod store;
+
+use seedstorm_sim::sys::disk::DiskFlaw;
 
 /// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,6 +103,8 @@ pub enum Mutant {
     CoreGuardOnlyInCaller,
     /// The last to arrive yields in a contradiction.
     ContradictionByArrival,
+    /// The disk breaks a promise.
+    OfDisk(DiskFlaw),
     /// A document is made shorter while its lock is held.
     LocksOutOfOrder,
     /// A document is made shorter by somebody who has its lock already.
@@ -132,6 +137,10 @@ pub enum Mutant {
     NoteFoundIsTakenForDurable,
     /// A claim looks at the generation only, and takes its own for granted.
     ClaimByGenerationOnly,
+    /// A task is left by the number of its claim, and not by its token.
+    TaskLeftByGeneration,
+    /// What tasks need isn't checked for cycles.
+    NeedsCycleAccepted,
     /// A reader leaves its transaction open.
     SnapshotLeftOpen,
     /// A status doesn't look at processes.
@@ -206,6 +215,7 @@ const FAMILIES: &[&[MutantInfo]] = &[
     agent::CATALOGUE,
     bus::CATALOGUE,
     memory::CATALOGUE,
+    disk::CATALOGUE,
     beliefs::CATALOGUE,
 ];
 

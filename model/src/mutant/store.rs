@@ -122,4 +122,22 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         invariant: "no-idle-transaction",
         ..MutantInfo::PLAIN
     },
+    MutantInfo {
+        mutant: Mutant::TaskLeftByGeneration,
+        name: "task-left-by-generation",
+        about: "a task is left by its claim's generation in the place of its token: nobody ever leaves one",
+        row: "B1",
+        scenario: "concurrency-storm",
+        invariant: "calm-completes",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::NeedsCycleAccepted,
+        name: "needs-cycle-accepted",
+        about: "what a task needs is written without a look at what that needs: tasks that need each other never become ready",
+        row: "B4",
+        scenario: "concurrency-storm",
+        invariant: "needs-acyclic",
+        ..MutantInfo::PLAIN
+    },
 ];

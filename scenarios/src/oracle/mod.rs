@@ -19,6 +19,7 @@ mod lives;
 mod locks_free;
 mod memories;
 mod memory_set;
+mod needs;
 mod owner_records;
 pub mod paths;
 mod seal_true;
@@ -46,6 +47,7 @@ pub use liveness::CalmCompletes;
 pub use locks_free::LocksFree;
 pub use memories::{MemoriesKept, OrphansSwept};
 pub use memory_set::MemorySet;
+pub use needs::NeedsAcyclic;
 pub use owner_records::{DeadLocksReclaimed, OwnerRecordsWhole};
 pub use seal_true::{SealAccount, SealTrue};
 pub use staged_notes::StagedNotesKept;
@@ -104,6 +106,7 @@ pub const SWARM: &[(&str, &str)] = &[
         "no revision of a document is lost that was acknowledged or outlived a crash, and none made twice",
     ),
     ("files-whole", "documents are never empty or torn"),
+    ("needs-acyclic", "no task needs itself, directly or through others"),
     ("no-lost-write", "each acknowledged write is in the database once, at the end and after each crash"),
 ];
 
@@ -115,6 +118,7 @@ pub fn watch_swarm(world: &mut World) {
     let auditor = Auditor::default();
     world.invariant(NoLostWrite::new(auditor.clone()));
     world.invariant(DatabaseSound::new(auditor.clone()));
+    world.invariant(NeedsAcyclic::new(auditor.clone()));
     // A file that isn't whole has lost its revision, too: that it is damaged says more.
     world.invariant(FilesWhole);
     world.invariant(DocumentsKept::default());
