@@ -239,6 +239,7 @@ impl Scenario for SignalFlood {
             scenario: self.name().into(),
             seed,
             strategy: options.strategy.unwrap_or_else(|| StrategyPlan::drawn(seed, steps)),
+            step_counts: None,
             persistence,
             latency,
             chaos_ns,

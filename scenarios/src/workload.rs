@@ -120,6 +120,7 @@ impl Workload {
             scenario: self.scenario.into(),
             seed,
             strategy,
+            step_counts: None,
             persistence,
             latency,
             chaos_ns,

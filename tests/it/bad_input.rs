@@ -106,16 +106,18 @@ fn a_malformed_plan_or_reproducer_is_refused() {
     let plan = program.line("run --scenarios steady --seed 1 --print-plan").out;
     let reproducer = {
         assert_eq!(program.line("run --scenarios violates --seed 3").code, Some(1));
-        std::fs::read_to_string(program.folder.path().join("artifacts/violates-3.toml")).expect("a reproducer")
+        std::fs::read_to_string(program.folder.path().join("artifacts/violates-3/reproducer.toml"))
+            .expect("a reproducer")
     };
     let cases = [
         (plan.replace("format = 1", "format = 99"), "newer"),
         (plan.replace("strategy", "strtegy"), "strtegy"),
         (plan.replace("scenario = \"steady\"", "scenario = \"stedy\""), "did you mean `steady`?"),
         (plan.replace("latency = \"nvme\"", "latency = \"tape\""), "`tape`"),
-        (reproducer.replacen("format = 1", "format = 99", 1), "newer"),
-        (reproducer.replace("[decisions]\nlines = ", "[decisions]\nlines = 9"), "decisions were recorded"),
-        (reproducer.replace(" sleep\n", " slepe\n"), "slepe"),
+        (reproducer.replacen("format = 2", "format = 99", 1), "newer"),
+        (reproducer.replacen("format = 2", "format = 1", 1), "older"),
+        (reproducer.replace("[turns]\nlines = ", "[turns]\nlines = 9"), "turns were recorded"),
+        (reproducer.replacen(" sleep", " slepe", 1), "slepe"),
         (reproducer.replace("trace_hash", "trace_hsah"), "trace_hsah"),
     ];
     for (contents, part) in cases {

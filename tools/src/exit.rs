@@ -19,6 +19,10 @@ pub enum Exit {
     Nondeterministic = 5,
     /// The harness itself is broken.
     Internal = 70,
+    /// `replay --git-bisect`: this commit can't be judged (what `git bisect run` skips).
+    Unclear = 125,
+    /// `replay --git-bisect`: our own error (what ends `git bisect run`).
+    Broken = 128,
     /// A signal ended a sweep that had found nothing until then (128 and SIGINT, as shells say it).
     Interrupted = 130,
 }

@@ -3,6 +3,7 @@
 use crate::catalogue::Catalogue;
 use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
+use crate::git_bisect;
 use crate::keep;
 use crate::report::{Replayed, RunEvent, RunResult};
 use crate::reproducer::{self, Replayable, Reproducer};
@@ -25,6 +26,9 @@ struct Again {
 /// # Errors
 /// Bad input, or an output that can't be written.
 pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArguments) -> Result<Exit> {
+    if arguments.git_bisect {
+        return git_bisect::replay(catalogue, arguments);
+    }
     let mut again = again(catalogue, arguments)?;
     if let (Some((reproducer, changed)), Some(chosen)) = (&mut again.recorded, arguments.check.crash_points) {
         explore_otherwise(reproducer, changed, chosen);

@@ -78,6 +78,7 @@ fn first(pool: &mut Pool, recorded: &Reproducer, path: &Path) -> Result<Shrunk> 
                     trace_hash: tried.trace_hash,
                     steps: tried.steps,
                     processes: tried.processes,
+                    hits: tried.hits,
                 });
             }
             (Some(violation), _) => format!("it is {}", violation.fingerprint),

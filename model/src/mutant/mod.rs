@@ -6,6 +6,7 @@
 mod agent;
 mod beliefs;
 mod bus;
+mod client;
 mod file;
 mod lock;
 mod memory;
@@ -100,6 +101,22 @@ pub enum Mutant {
     CoreGuardOnlyInCaller,
     /// The last to arrive yields in a contradiction.
     ContradictionByArrival,
+    /// A client's connections run with synchronous=NORMAL where FULL is promised.
+    NormalForFull,
+    /// A client acknowledges a COMMIT that failed.
+    FailedCommitIsDone,
+    /// A client acknowledges what it finds, and commits nothing.
+    FoundIsTakenForDurable,
+    /// A client's connections run with synchronous=OFF where NORMAL is promised.
+    OffForNormal,
+    /// A client's readers open the database with immutable=1.
+    ReaderBelievesImmutable,
+    /// A client reads twice without a transaction.
+    LooksWithoutTransaction,
+    /// A client doesn't look for its own earlier effect.
+    RetriesBlindly,
+    /// A client's writers begin deferred.
+    UpgradesSnapshot,
 }
 
 /// What there is to know of a mutant.
@@ -128,6 +145,7 @@ const FAMILIES: &[&[MutantInfo]] = &[
     bus::CATALOGUE,
     memory::CATALOGUE,
     beliefs::CATALOGUE,
+    client::CATALOGUE,
 ];
 
 /// Every mutant.

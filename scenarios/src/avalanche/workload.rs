@@ -93,6 +93,7 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
         scenario: scenario.into(),
         seed,
         strategy,
+        step_counts: None,
         persistence,
         latency,
         chaos_ns,

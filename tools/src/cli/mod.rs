@@ -1,5 +1,6 @@
 //! The command line: one file for each command's arguments. What a command does is in the file of its name beside this folder.
 
+mod bisect;
 mod check;
 mod draw;
 mod export;
@@ -12,6 +13,7 @@ mod selftest;
 mod shrink;
 mod sweep;
 
+pub(crate) use bisect::BisectArguments;
 pub(crate) use check::CheckArguments;
 pub(crate) use draw::DrawArguments;
 pub(crate) use export::{ExportArguments, ExportFormat};
@@ -61,6 +63,8 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Write a trace in a format that other programs read.
     Export(ExportArguments),
+    /// Find the step at which a failure was sealed, or the commit that brought it.
+    Bisect(BisectArguments),
     /// Cut a recorded failure down to the smallest run that still fails alike.
     Shrink(ShrinkArguments),
     /// List scenarios, faults, strategies, invariants or mutants.
@@ -72,6 +76,12 @@ pub(crate) enum Command {
     },
     /// Print the manual page, as roff.
     Man,
+    /// Build and judge one commit: what `bisect --commits` has git run.
+    #[command(hide = true)]
+    BisectStep {
+        /// What is to be done.
+        job: std::path::PathBuf,
+    },
     /// Run seeds that arrive on the standard input: the other half of `sweep`.
     #[command(hide = true)]
     Worker,
