@@ -1,10 +1,11 @@
-//! The folder of a failure: its reproducer, its trace and a summary. It is written whole or not at all, and never over another. What a reproducer holds is
+//! The folder of a failure: its reproducer, its trace, its picture and a summary. It is written whole or not at all, and never over another. What a reproducer holds is
 //! in `reproducer`.
 
 use crate::catalogue::Known;
 use crate::exit::Result;
 use crate::keep;
 use crate::measured::{self, Measured};
+use crate::picture::{self, Findings, PICTURE_FILE};
 use crate::report::{EventLine, Human, RunEvent, RunResult, Sink};
 use crate::reproducer::{self, Reproducer};
 use crate::shell;
@@ -13,6 +14,8 @@ use anyhow::Context;
 use seedstorm_sim::invariant::CrashPoints;
 use seedstorm_sim::schedule::{Guide, Turns};
 use seedstorm_sim::{Plan, Settings};
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 /// The name of the trace in the folder.
@@ -84,9 +87,18 @@ fn publish(
         draft.write(reproducer::TURNS_FILE, turns)?;
     }
     let stem = format!("{}-{}", reproducer.plan.scenario, reproducer.plan.seed.0);
+    let trace = draft.path().join(TRACE_FILE);
     let kept = draft.publish(&stem, reproducer::FILE, |kept| {
         let path = kept.join(reproducer::FILE);
-        Ok(vec![(SUMMARY_FILE, summary(reproducer, result, last_events, &path)?)])
+        let command = shell::line(["seedstorm", "replay", &path.display().to_string()]);
+        let mut files = vec![(SUMMARY_FILE, summary(reproducer, result, last_events, &command)?)];
+        // A run that did not outlive its worker has left no trace.
+        if trace.exists() {
+            let findings = Findings { reproduce: Some(command), ..Findings::default() };
+            let page = picture::page(BufReader::new(File::open(&trace)?), &findings)?;
+            files.push((PICTURE_FILE, page.into_bytes()));
+        }
+        Ok(files)
     });
     let kept = kept.with_context(|| format!("keeping the failure in {}", folder.display()))?;
     Ok(kept.join(reproducer::FILE))
@@ -97,15 +109,14 @@ fn summary(
     reproducer: &Reproducer,
     result: &RunResult,
     last_events: &[EventLine],
-    path: &Path,
+    command: &str,
 ) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
     let mut human = Human::new(&mut text, false);
     // How long it took is no part of what happened: the same failure again is the same summary.
     let result = RunResult { wall_ns: 0, reproducer: None, ..result.clone() };
-    let command = shell::line(["seedstorm", "replay", &path.display().to_string()]);
     human.event(&RunEvent::Drawn { plan: &reproducer.plan, note: None })?;
     human.event(&RunEvent::Ended { result: &result, last_events })?;
-    human.event(&RunEvent::Done { reproduce: Some(&command) })?;
+    human.event(&RunEvent::Done { reproduce: Some(command) })?;
     Ok(text)
 }
