@@ -6,7 +6,7 @@ use crate::catalogue::Known;
 use crate::exit::Result;
 use crate::keep;
 use crate::measured::{self, Measured};
-use crate::picture::{self, Findings};
+use crate::picture::{self, Findings, PICTURE_FILE};
 use crate::report::{EventLine, Human, RunEvent, RunResult, Sink};
 use crate::reproducer::{self, Reproducer};
 use crate::shell;
@@ -21,9 +21,6 @@ use std::path::{Path, PathBuf};
 
 /// The name of the trace in the folder.
 pub(crate) const TRACE_FILE: &str = "trace.bin";
-
-/// The name of the picture in the folder.
-const PICTURE_FILE: &str = "report.html";
 
 /// The name of what shrinking and bisecting found, in the folder.
 const FINDINGS_FILE: &str = "findings.json";
