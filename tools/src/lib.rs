@@ -9,6 +9,7 @@ mod artifacts;
 mod bisect;
 mod catalogue;
 mod cli;
+mod compare;
 mod duration;
 mod exit;
 mod fault_options;
@@ -18,6 +19,7 @@ mod list;
 mod log;
 mod measured;
 mod misplaced;
+mod moment_state;
 mod panics;
 mod replay;
 mod report;
@@ -29,6 +31,7 @@ mod shell;
 mod shrink;
 mod sweep;
 mod traced;
+mod until;
 
 pub use catalogue::Known;
 pub use exit::Exit;
@@ -89,6 +92,7 @@ fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
         Command::Replay(arguments) => replay::replay(catalogue, &program, arguments),
         Command::Bisect(arguments) => bisect::bisect(catalogue, &program, arguments),
         Command::Shrink(arguments) => shrink::shrink_command(catalogue, &program, arguments),
+        Command::Compare(arguments) => compare::compare(catalogue, &program, arguments),
         Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
         Command::BisectStep { job } => bisect::step(job),
         Command::Worker => sweep::work(catalogue, &mut std::io::stdout()),

@@ -16,6 +16,7 @@ mod run;
 mod task;
 mod timers;
 mod view;
+mod view_waits;
 mod world;
 
 pub(crate) use self::core::Core;
@@ -27,4 +28,5 @@ pub use process::{Exit, Program, RestartPolicy};
 pub use run::{Listener, Outcome, RunError, Settings, run};
 pub(crate) use task::WaitKey;
 pub use view::{ProcessView, View};
+pub use view_waits::{Mailbox, Waiting};
 pub use world::World;

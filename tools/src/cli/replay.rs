@@ -28,6 +28,14 @@ pub(crate) struct ReplayArguments {
     #[arg(long, hide = true, requires = "git_bisect")]
     pub(crate) count_nearby: bool,
 
+    /// Stop after this step, and print the state there: processes, locks, files, tables, queues, beliefs. Nothing is judged.
+    #[arg(long, value_name = "STEP", conflicts_with_all = ["git_bisect", "trace"], value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) until: Option<u64>,
+
+    /// Print so many of the last events before the violation, or before --until.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "200", require_equals = true, conflicts_with = "git_bisect")]
+    pub(crate) verbose: Option<usize>,
+
     /// Write every event to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
