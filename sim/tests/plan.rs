@@ -15,6 +15,7 @@ fn plan() -> Plan {
         scenario: "case".into(),
         seed: Seed(1),
         strategy: StrategyPlan::Timed,
+        step_counts: None,
         persistence: Persistence::Ext4,
         latency: "flat".into(),
         chaos_ns: 1,

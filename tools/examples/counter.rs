@@ -134,6 +134,7 @@ impl Scenario for Counter {
             scenario: self.name().into(),
             seed,
             strategy: options.strategy.unwrap_or(StrategyPlan::Random),
+            step_counts: None,
             persistence: Persistence::Ext4,
             latency: "nvme".into(),
             chaos_ns: options.duration_ns.unwrap_or(1_000_000_000),

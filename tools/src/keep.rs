@@ -46,6 +46,26 @@ pub(crate) fn put(folder: &Path, stem: &str, extension: &str, contents: &[u8]) -
     Ok(path)
 }
 
+/// Writes a file that may be made again at any time, whole or not at all; what has the name is replaced.
+///
+/// # Errors
+/// It can't be written.
+pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let wrong = |error: io::Error| Problem::usage(format!("{}: can't be written: {error}", path.display()));
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        // A device or a pipe stays what it is.
+        return OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(contents)).map_err(wrong);
+    }
+    let temporary = temporary(folder);
+    let written = write_synced(&temporary, contents).and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|error| {
+        // It may not have come into being.
+        let _ = fs::remove_file(&temporary);
+        wrong(error)
+    })
+}
+
 /// A folder that is filled under a temporary name.
 pub(crate) struct Draft {
     path: PathBuf,
@@ -168,6 +188,22 @@ mod tests {
         let names: Vec<_> =
             fs::read_dir(&folder).expect("the folder").map(|entry| entry.expect("an entry").file_name()).collect();
         assert_eq!(names.len(), 2, "no temporary file is left: {names:?}");
+        fs::remove_dir_all(&folder).expect("cleaning up");
+    }
+
+    #[test]
+    fn what_can_be_made_again_is_replaced_whole() {
+        let folder = folder("replace");
+        fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("page.html");
+        for contents in [b"one".as_slice(), b"two"] {
+            replace(&path, contents).expect("it can be written");
+            assert_eq!(fs::read(&path).expect("the file"), contents);
+        }
+        for nowhere in [path.join("below"), folder.clone()] {
+            assert!(matches!(replace(&nowhere, b"x"), Err(Problem::Usage(_))), "{}", nowhere.display());
+        }
+        assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 1, "no temporary file is left");
         fs::remove_dir_all(&folder).expect("cleaning up");
     }
 

@@ -7,11 +7,13 @@
 
 mod artifacts;
 mod bisect;
+mod blob;
 mod catalogue;
 mod cli;
 mod compare;
 mod duration;
 mod exit;
+mod export;
 mod fault_options;
 mod git_bisect;
 mod keep;
@@ -21,6 +23,7 @@ mod measured;
 mod misplaced;
 mod moment_state;
 mod panics;
+mod picture;
 mod replay;
 mod report;
 mod reproducer;
@@ -32,6 +35,7 @@ mod shrink;
 mod sweep;
 mod traced;
 mod until;
+mod words;
 
 pub use catalogue::Known;
 pub use exit::Exit;
@@ -90,6 +94,8 @@ fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
         Command::Sweep(arguments) => sweep::sweep(catalogue, &program, arguments),
         Command::Selftest(arguments) => selftest::selftest(catalogue, &program, arguments),
         Command::Replay(arguments) => replay::replay(catalogue, &program, arguments),
+        Command::Report(arguments) => picture::report(&program, arguments),
+        Command::Export(arguments) => export::export(arguments),
         Command::Bisect(arguments) => bisect::bisect(catalogue, &program, arguments),
         Command::Shrink(arguments) => shrink::shrink_command(catalogue, &program, arguments),
         Command::Compare(arguments) => compare::compare(catalogue, &program, arguments),

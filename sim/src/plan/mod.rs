@@ -11,6 +11,7 @@ pub use options::{Faults, Options, OptionsError};
 pub use reading::{PlanError, read_faults};
 pub use strategy::{StrategyError, StrategyPlan};
 
+use crate::schedule::StepCounts;
 use crate::seed::Seed;
 use crate::sys::disk::Persistence;
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,10 @@ pub struct Plan {
     /// What processes will do. `sim` can cut them without knowing the model.
     #[serde(default)]
     pub operations: Vec<Operation>,
+    /// What a first run of this plan or of one like it has counted ([`crate::count_steps`]). Strategies that must know how many steps tasks take make no first
+    /// run of their own then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_counts: Option<StepCounts>,
 }
 
 /// One operation of one process.
@@ -102,6 +107,7 @@ impl Plan {
             settings: BTreeMap::new(),
             faults: Vec::new(),
             operations: Vec::new(),
+            step_counts: None,
         }
     }
 
@@ -133,6 +139,9 @@ impl Plan {
     }
 }
 
+/// The setting that plants a bug. It is never drawn.
+pub const MUTANT: &str = "mutant";
+
 /// What a scenario is: a name, a pure function from seed to plan, and the programs that carry the plan out.
 pub trait Scenario {
     /// The name on the command line.
@@ -140,6 +149,12 @@ pub trait Scenario {
 
     /// One line that says what it stresses.
     fn about(&self) -> &'static str;
+
+    /// Whether its programs ask nobody but `Sys` for time and chance. In a run of such a scenario std's clocks stand still, and what std and others draw from
+    /// getrandom(2) is the same for every seed; in return it begins in a third of the time where many follow each other ([`crate::run_series`]).
+    fn is_self_contained(&self) -> bool {
+        false
+    }
 
     /// Draws the plan of a seed. Pure: it reads nothing but its arguments.
     ///

@@ -101,6 +101,8 @@ struct Place {
     made: u32,
     /// Calls since then that the recording does not have.
     new: Vec<CallKind>,
+    /// How often each operation was begun.
+    begun: BTreeMap<u64, usize>,
     is_lost: bool,
 }
 
@@ -281,6 +283,23 @@ impl Strategy for Following {
 
     fn started(&mut self, process: ProcessId) {
         self.lives.begin(process);
+    }
+
+    /// Wherever the task was: where an operation begins, its recording is found again.
+    fn began(&mut self, process: ProcessId, ordinal: u32, operation: u64) {
+        let Some(task) = self.by_life.get(&(process, self.lives.of(process), ordinal)).copied() else { return };
+        let place = &mut self.places[task];
+        let times = place.begun.entry(operation).or_insert(0);
+        let recorded = self.guide.turns.tasks[task].operations.iter().filter(|(_, id)| *id == operation);
+        if let Some((made, _)) = recorded.skip(*times).map(|recorded| *recorded).next() {
+            if made > place.made {
+                self.found.calls_missing += u64::from(made - place.made);
+            }
+            place.made = made;
+            place.new.clear();
+            place.is_lost = false;
+        }
+        *times += 1;
     }
 
     fn ended(&mut self, process: ProcessId) {

@@ -27,7 +27,8 @@ use recorder::Recorder;
 pub use replay::{Decision, Decisions, Drift, Replay};
 pub use round_robin::RoundRobin;
 use step_counts::Counting;
-pub(crate) use step_counts::{FirstRun, StepCounts};
+pub(crate) use step_counts::FirstRun;
+pub use step_counts::StepCounts;
 pub use surw::Surw;
 pub use swarm_delay::SwarmDelay;
 pub use timed::Timed;
@@ -78,6 +79,11 @@ pub trait Strategy {
         let _ = process;
     }
 
+    /// A task begins an operation of the plan.
+    fn began(&mut self, process: ProcessId, ordinal: u32, operation: u64) {
+        let _ = (process, ordinal, operation);
+    }
+
     /// A process has ended.
     fn ended(&mut self, process: ProcessId) {
         let _ = process;
@@ -94,22 +100,22 @@ pub trait Strategy {
 
 /// The strategy that a plan names, with what a first run of the plan has told.
 pub(crate) fn strategy(plan: StrategyPlan, seed: Seed, first_run: &FirstRun) -> Box<dyn Strategy> {
-    let none = StepCounts::default();
     let counts = match first_run {
-        FirstRun::None => &none,
-        FirstRun::Told(counts) => counts,
-        FirstRun::Is(counts) => return Box::new(Counting { random: Random::new(seed), counts: counts.clone() }),
+        FirstRun::None => None,
+        FirstRun::Told(counts) => Some(counts),
+        FirstRun::Is(tally) => return Box::new(Counting { random: Random::new(seed), tally: tally.clone() }),
     };
     match plan {
         StrategyPlan::Timed => Box::new(Timed),
         StrategyPlan::Random => Box::new(Random::new(seed)),
         StrategyPlan::RoundRobin => Box::<RoundRobin>::default(),
         StrategyPlan::Pct { depth, steps } => {
-            Box::new(Pct::new(seed, depth, if steps == 0 { counts.steps } else { steps }))
+            let counted = counts.map_or(0, StepCounts::steps);
+            Box::new(Pct::new(seed, depth, if steps == 0 { counted } else { steps }))
         }
         StrategyPlan::Pos => Box::new(Pos::new(seed)),
-        StrategyPlan::Urw => Box::new(Urw::new(seed, counts)),
-        StrategyPlan::Surw => Box::new(Surw::new(seed, counts)),
+        StrategyPlan::Urw => Box::new(Urw::new(seed, counts.map_or(&[], StepCounts::by_task))),
+        StrategyPlan::Surw => Box::new(Surw::new(seed, counts.map_or(&[], StepCounts::shared))),
         StrategyPlan::SwarmDelay { one_in } => Box::new(SwarmDelay::new(seed, one_in)),
     }
 }

@@ -77,6 +77,7 @@ pub(crate) fn plan() -> Plan {
         scenario: "case".into(),
         seed: Seed(1),
         strategy: StrategyPlan::Timed,
+        step_counts: None,
         persistence: Persistence::Posix,
         latency: "flat".into(),
         chaos_ns: 1_000_000_000,

@@ -36,6 +36,7 @@ impl Scenario for Small {
             scenario: self.name().into(),
             seed,
             strategy: STRATEGY,
+            step_counts: None,
             persistence: Persistence::Ext4,
             latency: "nvme".into(),
             chaos_ns: u64::MAX / 4,

@@ -4,9 +4,11 @@ mod bisect;
 mod check;
 mod compare;
 mod draw;
+mod export;
 mod list;
 mod output;
 mod replay;
+mod report;
 mod run;
 mod selftest;
 mod shrink;
@@ -16,9 +18,11 @@ pub(crate) use bisect::BisectArguments;
 pub(crate) use check::CheckArguments;
 pub(crate) use compare::CompareArguments;
 pub(crate) use draw::DrawArguments;
+pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use list::{ListArguments, Listed};
 pub(crate) use output::{ArtifactArguments, LogLevel};
 pub(crate) use replay::ReplayArguments;
+pub(crate) use report::ReportArguments;
 pub(crate) use run::RunArguments;
 pub(crate) use selftest::SelftestArguments;
 pub(crate) use shrink::ShrinkArguments;
@@ -57,6 +61,10 @@ pub(crate) enum Command {
     Selftest(SelftestArguments),
     /// Run a stored failure, a stored plan, or a seed again.
     Replay(ReplayArguments),
+    /// Make a page that shows what happened in a run, or in a sweep.
+    Report(ReportArguments),
+    /// Write a trace in a format that other programs read.
+    Export(ExportArguments),
     /// Find the step at which a failure was sealed, or the commit that brought it.
     Bisect(BisectArguments),
     /// Cut a recorded failure down to the smallest run that still fails alike.

@@ -5,11 +5,12 @@
 mod plainer;
 mod reduce;
 
-use super::{Runner, Stopped, Trial, Tried};
+use super::{Hit, Runner, Stopped, Trial, Tried};
 use crate::invariant::{CrashPoints, Violation};
-use crate::plan::Plan;
+use crate::plan::{FaultPlan, Plan, Trigger};
 use crate::schedule::{Guide, Turn, Turns};
 use crate::seed::Seed;
+use crate::trace::CallKind;
 use crate::trace::codec;
 use reduce::Reduction;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +35,8 @@ pub struct Shrunk {
     pub steps: u64,
     /// Which processes run.
     pub processes: Vec<String>,
+    /// Where faults fell that are planned for a time.
+    pub hits: Vec<Hit>,
 }
 
 /// How large a failing run is.
@@ -104,10 +107,14 @@ struct Candidate {
     guide: Guide,
     /// Only with fewer preemptions than this.
     preemptions_below: Option<u64>,
+    /// Other crash points than so far.
+    crash_points: Option<CrashPoints>,
 }
 
 impl Shrink<'_> {
     fn passes(&mut self) -> Result<(), Stopped> {
+        self.cheaper()?;
+        self.pins()?;
         for round in 0..ROUNDS_MAX {
             let before = (self.best.size(), self.best.plan.clone(), self.best.turns.turns.len());
             self.processes()?;
@@ -120,6 +127,43 @@ impl Shrink<'_> {
             if round > 0 && before == after {
                 break;
             }
+        }
+        Ok(())
+    }
+
+    /// Explores no crash points, if the failure is none of a crash that only might have happened: each run takes half as long then.
+    fn cheaper(&mut self) -> Result<(), Stopped> {
+        let guide = Guide { turns: self.best.turns.clone(), ..Guide::default() };
+        let candidate =
+            Candidate { crash_points: Some(CrashPoints::None), ..Candidate::of(self.best.plan.clone(), guide) };
+        self.attempt(vec![candidate])?;
+        Ok(())
+    }
+
+    /// Has faults wait for a call instead of a time: they fall where they fell, whatever goes before.
+    fn pins(&mut self) -> Result<(), Stopped> {
+        let pinned = |plan: &Plan, hits: &[Hit]| {
+            let mut plan = plan.clone();
+            for hit in hits {
+                plan.faults.iter_mut().filter(|fault| fault.id == hit.id).for_each(|fault| pin(fault, hit));
+            }
+            plan
+        };
+        let hits = self.best.hits.clone();
+        let hits: Vec<Hit> = hits.into_iter().filter(|hit| is_of_a_program(hit.kind)).collect();
+        if hits.is_empty() {
+            return Ok(());
+        }
+        let next = |hit: &Hit| Hit { nth: hit.nth + 1, ..hit.clone() };
+        let later: Vec<Hit> = hits.iter().map(next).collect();
+        let plans = vec![pinned(&self.best.plan, &hits), pinned(&self.best.plan, &later)];
+        if self.first_that_fails(plans, false)?.is_some() {
+            return Ok(());
+        }
+        for hit in hits {
+            let alone = [hit.clone()];
+            let plans = vec![pinned(&self.best.plan, &alone), pinned(&self.best.plan, &[next(&hit)])];
+            self.first_that_fails(plans, false)?;
         }
         Ok(())
     }
@@ -261,6 +305,7 @@ impl Shrink<'_> {
             plan: self.best.plan.clone(),
             guide: Guide { turns, ..Guide::default() },
             preemptions_below: below,
+            crash_points: None,
         };
         let candidates = turns.into_iter().map(candidate).collect();
         self.attempt(candidates)
@@ -268,9 +313,9 @@ impl Shrink<'_> {
 
     /// Tries candidates; the first one that fails alike is the best run from then on.
     fn attempt(&mut self, candidates: Vec<Candidate>) -> Result<Option<usize>, Stopped> {
-        let crash_points = self.best.crash_points;
         let mut fresh = Vec::new();
-        for (index, Candidate { plan, guide, preemptions_below }) in candidates.into_iter().enumerate() {
+        for (index, Candidate { plan, guide, preemptions_below, crash_points }) in candidates.into_iter().enumerate() {
+            let crash_points = crash_points.unwrap_or(self.best.crash_points);
             let trial = Trial { plan, guide: Some(guide), crash_points };
             let key = key(&trial);
             if !self.known.contains(&key) {
@@ -288,7 +333,7 @@ impl Shrink<'_> {
             match fails {
                 Some(tried) if found.is_none() => {
                     found = Some(index);
-                    self.improve(trial.plan, tried);
+                    self.improve(trial, tried);
                 }
                 Some(_) => {}
                 None => {
@@ -299,19 +344,20 @@ impl Shrink<'_> {
         Ok(found)
     }
 
-    fn improve(&mut self, plan: Plan, tried: Tried) {
-        let Tried { violation: Some(violation), turns: Some(turns), trace_hash, steps, processes, .. } = tried else {
+    fn improve(&mut self, trial: Trial, tried: Tried) {
+        let Tried { violation: Some(violation), turns: Some(turns), trace_hash, steps, processes, hits, .. } = tried
+        else {
             return;
         };
-        let crash_points = self.best.crash_points;
-        self.best = Shrunk { plan, turns, crash_points, violation, trace_hash, steps, processes };
+        let Trial { plan, crash_points, .. } = trial;
+        self.best = Shrunk { plan, turns, crash_points, violation, trace_hash, steps, processes, hits };
         (self.watch)(&self.best);
     }
 }
 
 impl Candidate {
     fn of(plan: Plan, guide: Guide) -> Candidate {
-        Candidate { plan, guide, preemptions_below: None }
+        Candidate { plan, guide, preemptions_below: None, crash_points: None }
     }
 }
 
@@ -329,4 +375,15 @@ fn without_turns(turns: &Turns, piece: &Range<usize>) -> Turns {
 /// What tells a trial from others.
 fn key(trial: &Trial) -> u128 {
     XxHash3_128::oneshot(&codec::encode(trial))
+}
+
+/// Has a fault wait for the call that it fell upon.
+fn pin(fault: &mut FaultPlan, hit: &Hit) {
+    fault.when = Trigger::Call { kind: hit.kind, nth: hit.nth };
+    fault.process.get_or_insert_with(|| hit.process.clone());
+}
+
+/// Whether a fault can wait for such a call.
+fn is_of_a_program(kind: CallKind) -> bool {
+    !matches!(kind, CallKind::Boot | CallKind::Start | CallKind::Wake)
 }
