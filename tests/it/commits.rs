@@ -98,7 +98,7 @@ fn the_commit_that_plants_the_bug_is_named() {
     let right = git(repository.path(), &["rev-parse", &format!("c{PLANTS_THE_BUG}")]);
     assert_eq!(found["first_bad"], json!([right]), "{found}");
     assert!(found["subjects"][0].as_str().is_some_and(|subject| subject.ends_with("commit 23")), "{found}");
-    assert!(found["confidence"].to_string().contains("is good: none of 41 runs"), "{found}");
+    assert!(found["confidence"].to_string().contains("is good: none of "), "{found}");
     let verdicts = found["steps"].as_array().expect("steps");
     assert!(verdicts.len() >= 6 && verdicts.len() <= 12, "ends, and some halvings: {found}");
     assert_eq!(state(&repository), before, "the user's checkout is as it was");

@@ -86,11 +86,15 @@ fn with_some_events(
     Ok((measured, lines.into()))
 }
 
-/// An event as people read it, with time, step and process.
-pub(crate) fn line(event: &Event<'_>, view: &View<'_>) -> EventLine {
+fn line(event: &Event<'_>, view: &View<'_>) -> EventLine {
+    line_of(event, view, &layer::Words(event).to_string())
+}
+
+/// An event as people read it: time, step, process, and its words.
+pub(crate) fn line_of(event: &Event<'_>, view: &View<'_>, words: &str) -> EventLine {
     let process = event.process.map_or("machine", |process| view.process(process).name);
     let (seconds, rest_ns) = (event.time_ns / 1_000_000_000, event.time_ns % 1_000_000_000);
-    format!("{seconds:>4}.{rest_ns:09}s step {:<8} {process:<14} {}", event.step, layer::Words(event))
+    format!("{seconds:>4}.{rest_ns:09}s step {:<8} {process:<14} {words}", event.step)
 }
 
 /// Real time. A run never sees it.

@@ -66,7 +66,7 @@ pub(crate) struct Follower {
 
 impl Follower {
     /// Takes in the next event.
-    pub(crate) fn observe(&mut self, event: &Event<'_>) {
+    pub(crate) fn observe(&mut self, event: &Event<'_>, words: &str) {
         let Some(process) = event.process else { return };
         match event.body {
             Body::Ended(_) => {
@@ -75,8 +75,7 @@ impl Follower {
                 self.claims.retain(|(claimer, _), _| *claimer != process);
             }
             Body::Claim { kind, .. } => {
-                let words = seedstorm_sim::trace::layer::Words(event).to_string();
-                self.claims.insert((process, kind.to_owned()), (event.step, words));
+                self.claims.insert((process, kind.to_owned()), (event.step, words.to_owned()));
                 self.observe_lock(process, event);
             }
             _ => {}

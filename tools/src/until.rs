@@ -5,6 +5,7 @@ use crate::exit::{Exit, Problem, Result};
 use crate::measured;
 use crate::moment_state::{Follower, MomentState};
 use crate::report::{SCHEMA_VERSION, grouped};
+use crate::words::Narrator;
 use seedstorm_sim::kernel::View;
 use seedstorm_sim::metrics::Nanoseconds;
 use seedstorm_sim::schedule::{Guide, Turns};
@@ -49,8 +50,11 @@ impl Until<'_> {
         }
         let (kept, step, events_max) = (seen.clone(), self.step, self.events_max);
         let mut follower = Follower::default();
+        let mut narrator = None;
         let listener = move |event: &Event<'_>, view: &View<'_>| {
-            follower.observe(event);
+            let names = || view.processes().map(|process| process.name.to_owned()).collect::<Vec<_>>();
+            let words = narrator.get_or_insert_with(|| Narrator::new(&names())).tell(event);
+            follower.observe(event, &words);
             let mut seen = kept.lock().unwrap_or_else(PoisonError::into_inner);
             seen.steps = event.step;
             if event.step > step {
@@ -62,7 +66,7 @@ impl Until<'_> {
                     seen.events.pop_front();
                 }
                 if events_max > 0 {
-                    seen.events.push_back(measured::line(event, view));
+                    seen.events.push_back(measured::line_of(event, view, &words));
                 }
             }
             if event.step == step {
