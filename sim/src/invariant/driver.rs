@@ -1,6 +1,6 @@
 //! Asks each invariant about the events that it wants, and drops violations that a fired fault voids.
 
-use super::{Invariant, Survivor, Violation};
+use super::{Invariant, Recovered, Survivor, Violation};
 use crate::kernel::View;
 use crate::plan::FaultKind;
 use crate::trace::{Body, Event, Interest};
@@ -9,7 +9,7 @@ use crate::trace::{Body, Event, Interest};
 pub(crate) struct Driver {
     invariants: Vec<Box<dyn Invariant>>,
     /// Which of them want an event, by the bit of its kind.
-    wanting: Vec<Vec<usize>>,
+    wanting: [Vec<usize>; u64::BITS as usize],
     /// Whether a fault has fired that voids durability.
     durability_is_void: bool,
     /// The kinds of claim that are acknowledgements to one of them.
@@ -23,8 +23,11 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new(invariants: Vec<Box<dyn Invariant>>) -> Driver {
-        let wants = |bit: u32| (0..invariants.len()).filter(|index| invariants[*index].interest().has(bit)).collect();
-        let wanting = (0..u64::BITS).map(wants).collect();
+        let mut wanting: [Vec<usize>; u64::BITS as usize] = std::array::from_fn(|_| Vec::new());
+        for (index, invariant) in invariants.iter().enumerate() {
+            let interest = invariant.interest();
+            (0..u64::BITS).filter(|bit| interest.has(*bit)).for_each(|bit| wanting[bit as usize].push(index));
+        }
         let kinds = invariants.iter().filter_map(|invariant| invariant.acknowledgements()).flatten();
         let acknowledgements = kinds.copied().collect();
         Driver {
@@ -75,6 +78,11 @@ impl Driver {
     /// The first violation that a crash now would lead to.
     pub(crate) fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
         self.judges().try_for_each(|invariant| invariant.survived(survivor))
+    }
+
+    /// What is violated by a recovery in which a process ended badly, if anybody knows more of it than that.
+    pub(crate) fn unrecovered(&self, failed: &Recovered) -> Result<(), Violation> {
+        self.judges().try_for_each(|invariant| invariant.unrecovered(failed))
     }
 
     /// A fault has fired: what it voids is not judged from now on.

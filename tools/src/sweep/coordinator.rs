@@ -1,15 +1,15 @@
 //! Hands seeds to workers and takes their results in the order of seeds, whatever the number of workers. What a result adds to is in `grouping`.
 
 use super::determinism::{self, Asking, Second};
-use super::grouping::Tally;
+use super::grouping::{Reproduced, Tally};
 use super::job::Sweep;
 use super::progress::Progress;
-use super::protocol::{Also, Answer, Request};
+use super::protocol::{self, Also, Answer, Request};
 use super::watchdog::{Asked, Worker};
+use crate::artifacts;
 use crate::exit::{Problem, Result};
 use crate::measured::Stopwatch;
 use crate::report::{Difference, RunEvent, RunResult, Sink};
-use crate::reproducer::Reproducer;
 use anyhow::{Context, anyhow};
 use seedstorm_sim::metrics::Latencies;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,6 +24,9 @@ const AHEAD_MAX: u64 = 1024;
 /// How often the sweep looks whether it has been interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// What is said of a worker that is of another mind than its sweep.
+const UNASKED: &str = "a worker answered what it was not asked";
+
 /// What a worker's thread does next.
 enum Task {
     Run(u64),
@@ -34,8 +37,8 @@ enum Task {
 /// What a worker's thread has done.
 enum Done {
     Run(Box<Ended>),
-    /// The path of the reproducer, if there is one, or why it could not be written.
-    Reproduced(u64, String, std::result::Result<Option<String>, String>),
+    /// What was kept of a failure, if something was, or why it could not be written.
+    Reproduced(u64, String, std::result::Result<Option<Reproduced>, String>),
     Abandoned,
     Refused(String),
     Broken(anyhow::Error),
@@ -178,13 +181,13 @@ impl<'a> Telling<'a> {
                 Ok(Done::Abandoned) => {}
                 Ok(Done::Refused(why)) => return Err(Problem::Usage(why)),
                 Ok(Done::Broken(error)) => return Err(Problem::Internal(error)),
-                Ok(Done::Reproduced(index, fingerprint, path)) => {
+                Ok(Done::Reproduced(index, fingerprint, kept)) => {
                     self.reproducers_pending -= 1;
-                    let path = path.unwrap_or_else(|why| {
+                    let kept = kept.unwrap_or_else(|why| {
                         self.unwritten.get_or_insert(why);
                         None
                     });
-                    self.tally.reproducer(index, &fingerprint, path);
+                    self.tally.reproducer(index, &fingerprint, kept);
                 }
                 Ok(Done::Run(run)) => {
                     self.ended += 1;
@@ -282,7 +285,7 @@ fn ask(worker: &mut Option<Worker>, request: &Request, asking: &Asking<'_>) -> a
         Some(worker) => worker,
         None => Worker::start()?,
     };
-    let answer = asked.ask(request, asking.limit_ns, asking.is_wanted)?;
+    let answer = asked.ask(protocol::WantedOf::Seed(request), asking.limit_ns, asking.is_wanted)?;
     let is_over = !matches!(
         answer,
         Asked::Answered(Answer::Ended { retires: false, .. } | Answer::Refused(_) | Answer::Failed(_))
@@ -303,6 +306,7 @@ fn run(sweep: &Sweep, queue: &Queue, worker: &mut Option<Worker>, index: u64) ->
         Asked::Abandoned => return Ok(Done::Abandoned),
         Asked::Answered(Answer::Refused(why)) => return Ok(Done::Refused(why)),
         Asked::Answered(Answer::Failed(why)) => return Ok(Done::Broken(anyhow!(why))),
+        Asked::Answered(Answer::Tried { .. }) => return Ok(Done::Broken(anyhow!(UNASKED))),
         Asked::Answered(Answer::Ended { result, latencies, .. }) => (*result, latencies),
         Asked::Lost(violation) => {
             let (scenario, _) = sweep.run(index);
@@ -338,20 +342,27 @@ fn reproduce(
     let folder = sweep.artifacts.as_deref().context("a reproducer without a folder for it")?;
     let asking = Asking { limit_ns: sweep.seed_timeout_ns, is_wanted: &is_wanted, artifacts: Some(folder) };
     let request = sweep.request(index, Also::Reproducer(folder.to_owned()));
-    let path = match ask(worker, &request, &asking)? {
+    let kept = match ask(worker, &request, &asking)? {
         Asked::Abandoned => Ok(None),
         Asked::Answered(Answer::Refused(why)) => return Ok(Done::Broken(anyhow!(why))),
         Asked::Answered(Answer::Failed(why)) => Err(why),
-        Asked::Answered(Answer::Ended { result, .. }) => Ok(result.reproducer),
+        Asked::Answered(Answer::Tried { .. }) => return Ok(Done::Broken(anyhow!(UNASKED))),
+        Asked::Answered(Answer::Ended { result, .. }) => {
+            let RunResult { reproducer, repro, .. } = *result;
+            Ok(reproducer.zip(repro).map(|(path, repro)| Reproduced { path, repro }))
+        }
         Asked::Lost(violation) => {
             // It took its decisions with it: the plan alone must do.
             let (scenario, plan) = (sweep.run(index).0, sweep.plan(index)?);
             let result = RunResult::lost(scenario, &plan, 0, violation);
-            let written = Reproducer::new(&plan, &result, request.crash_points, None).write(folder);
-            written.map(|path| Some(path.display().to_string())).map_err(|error| format!("{error:#}"))
+            let written = artifacts::keep_lost(&plan, &result, request.crash_points, folder);
+            let kept = |kept: artifacts::Kept| {
+                Some(Reproduced { path: kept.reproducer.display().to_string(), repro: kept.repro })
+            };
+            written.map(kept).map_err(|problem| problem.to_string())
         }
     };
-    Ok(Done::Reproduced(index, fingerprint, path))
+    Ok(Done::Reproduced(index, fingerprint, kept))
 }
 
 /// A flag that Ctrl-C and SIGTERM raise; the second time they end the program at once.
