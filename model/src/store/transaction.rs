@@ -89,7 +89,7 @@ impl Attempt<'_> {
         match verdict {
             Verdict::Refuse(why) => {
                 self.is_absent.set(true);
-                if is(self.config.mutant, Mutant::SnapshotLeftOpen) {
+                if is(self.config.mutant, Mutant::SnapshotLeftOpen) && !self.connection.is_autocommit() {
                     // What is left open is a reader's alone.
                     run_cached(self.connection, "ROLLBACK").map_err(self.trouble("ROLLBACK"))?;
                 }
