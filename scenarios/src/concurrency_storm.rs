@@ -7,6 +7,8 @@ use crate::{oracle, swarm};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
 use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
 use seedstorm_sim::{Scenario, Seed, World};
+use std::collections::BTreeMap;
+use toml::Value;
 
 /// Four to twenty-four agents write the board, claim and check tasks, take notes and replace documents, all at once.
 pub struct ConcurrencyStorm;
@@ -70,6 +72,10 @@ impl Scenario for ConcurrencyStorm {
 
     fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
         WORKLOAD.check(plan)
+    }
+
+    fn plainest(&self) -> BTreeMap<String, Value> {
+        crate::setting::plainest(crate::workload::SETTINGS)
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {

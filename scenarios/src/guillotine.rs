@@ -7,6 +7,8 @@ use crate::{oracle, swarm};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
 use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
 use seedstorm_sim::{Scenario, Seed, World};
+use std::collections::BTreeMap;
+use toml::Value;
 
 /// Three to twelve agents do what they do in the storm, keep days besides, and are killed at it.
 pub struct Guillotine;
@@ -69,6 +71,10 @@ impl Scenario for Guillotine {
 
     fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
         WORKLOAD.check(plan)
+    }
+
+    fn plainest(&self) -> BTreeMap<String, Value> {
+        crate::setting::plainest(crate::workload::SETTINGS)
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {

@@ -239,12 +239,14 @@ impl Scenario for SignalFlood {
             scenario: self.name().into(),
             seed,
             strategy: options.strategy.unwrap_or_else(|| StrategyPlan::drawn(seed, steps)),
+            step_counts: None,
             persistence,
             latency,
             chaos_ns,
             calm_ns: 600 * SECOND_NS + 10 * chaos_ns,
             steps_max: 4_000_000 + operations.len() as u64 * workers * 2_000,
             disk_capacity_bytes: None,
+            absent: Vec::new(),
             clock_skew_ns: BTreeMap::new(),
             settings,
             faults,
@@ -256,6 +258,10 @@ impl Scenario for SignalFlood {
         setting::check(SETTINGS, &plan.settings, &["workers"])?;
         let workers = plan.setting_u64("workers", 1);
         plan.operations.iter().try_for_each(|operation| check_operation(operation, &KINDS, workers))
+    }
+
+    fn plainest(&self) -> BTreeMap<String, Value> {
+        crate::setting::plainest(SETTINGS)
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {

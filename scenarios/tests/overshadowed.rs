@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// A scenario with one invariant.
 struct Alone {
-    of: &'static dyn Scenario,
+    of: &'static (dyn Scenario + Sync),
     programs: fn(&Plan, &mut World),
     invariant: fn(&Plan, &mut World),
 }

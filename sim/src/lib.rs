@@ -12,6 +12,7 @@ compile_error!(
 pub mod blocking;
 pub mod causality;
 pub mod errno;
+pub mod explore;
 pub mod invariant;
 pub mod kernel;
 pub mod metrics;
@@ -24,7 +25,7 @@ pub mod trace;
 
 pub use blocking::Os;
 pub use errno::Errno;
-pub use kernel::{Exit, Outcome, Settings, View, World, run};
+pub use kernel::{Exit, Outcome, Settings, View, World, count_steps, run, run_series};
 pub use plan::{Options, Plan, Scenario};
 pub use seed::{Draw, Seed, Stream};
 pub use sys::Sys;

@@ -5,7 +5,7 @@ use seedstorm_sim::sys::OpenFlags;
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::trace::drift::{Difference, first_difference};
 use seedstorm_sim::trace::file::{
-    FORMAT, FRAME_BYTES_MAX, FileWriter, Head, MAGIC, Problem, Reader, TraceError, Writer,
+    Ending, FORMAT, FRAME_BYTES_MAX, FileWriter, Head, MAGIC, Problem, Reader, TraceError, Writer,
 };
 use seedstorm_sim::trace::{CallKind, Event, ProcessId, Record, RecordBody, TaskId, TraceHash};
 use seedstorm_sim::{Draw, Errno, Exit, Options, Outcome, Plan, Scenario, Seed, Settings, View, World, run};
@@ -79,7 +79,7 @@ fn traced(scenario: &Writes) -> (Outcome, Vec<u8>, Vec<Record>) {
     let settings = Settings { listener: Some(Box::new(listener)), ..Settings::default() };
     let outcome = run(scenario, &plan, settings).expect("it can be run");
     assert!(outcome.passed(), "{:?}", outcome.violations);
-    let bytes = writer.finish(outcome.trace_hash).expect("memory takes everything");
+    let bytes = writer.finish(outcome.trace_hash, Some(Ending::from(&outcome))).expect("memory takes everything");
     let records = std::mem::take(&mut *seen.lock().expect("whole"));
     (outcome, bytes, records)
 }
@@ -94,13 +94,17 @@ fn a_run_s_trace_comes_back_whole() {
     let (outcome, bytes, records) = traced(&scenario);
     let mut reader = Reader::new(bytes.as_slice()).expect("it is a trace");
     let names = ["a-0", "a-1", "a-2"].map(str::to_owned).to_vec();
-    let head = Head { scenario: "writes".into(), seed: Seed(5), strategy: StrategyPlan::Random, processes: names };
+    let plan = scenario.plan(Seed(5), &Options::default()).expect("no option is wrong");
+    let (seed, strategy) = (Seed(5), StrategyPlan::Random);
+    let head = Head { scenario: "writes".into(), seed, strategy, processes: names, plan: plan.to_toml() };
     assert_eq!(reader.head(), &head);
     assert_eq!(reader.tail(), None, "not before the last event");
     let read: Vec<Record> = reader.by_ref().collect::<Result<_, _>>().expect("it is whole");
     assert_eq!(read, records);
     let tail = reader.tail().expect("all events were read");
     assert_eq!((tail.events, tail.trace_hash), (outcome.events, outcome.trace_hash));
+    assert_eq!(tail.ending, Some(Ending::from(&outcome)));
+    assert_eq!(tail.ending.as_ref().map(|ending| ending.measurements.faults[&FaultKind::Kill]), Some(1));
     let unlistened = run(&scenario, &scenario.plan(Seed(5), &Options::default()).expect("right"), Settings::default());
     assert_eq!(unlistened.expect("it runs").trace_hash, outcome.trace_hash, "writing a trace changes nothing");
     // Several frames, or the test shows less than it seems to: an event has over 100 bytes, a frame 256 KiB.
@@ -147,7 +151,9 @@ fn what_is_no_trace_or_a_newer_one_or_asks_for_too_much_is_refused() {
     assert_eq!(error(b""), "byte 0: this is no trace: it begins with nothing");
     assert_eq!(error(b"PK\x03\x04 and more"), "byte 0: this is no trace: it begins with 50 4b 03 04 20 61 6e 64");
     let newer = [MAGIC.as_slice(), &(FORMAT + 1).to_le_bytes(), b"whatever"].concat();
-    assert_eq!(error(&newer), "byte 8: format 2 is newer than 1, the newest that this version reads");
+    assert_eq!(error(&newer), "byte 8: format 3 is newer than 2, the newest that this version reads");
+    let older = error(&[MAGIC.as_slice(), &1u32.to_le_bytes(), b"whatever"].concat());
+    assert!(older.starts_with("byte 8: format 1 is older than 2, the one that this version reads"), "{older}");
     let too_long = |lens: [u32; 2]| {
         let lens = lens.map(u32::to_le_bytes).concat();
         error(&[MAGIC.as_slice(), &FORMAT.to_le_bytes(), &lens, &[0; 100]].concat())
@@ -192,7 +198,8 @@ fn an_error_of_writing_is_told_at_the_end_and_does_not_touch_the_run() {
         let settings = Settings { listener: Some(writer.listener()), ..Settings::default() };
         let outcome = run(&scenario, &plan, settings).expect("it runs");
         assert_eq!((outcome.passed(), outcome.trace_hash), (true, plain));
-        let error = writer.finish(outcome.trace_hash).err().expect("it can't have been written");
+        let error =
+            writer.finish(outcome.trace_hash, Some(Ending::from(&outcome))).err().expect("it can't have been written");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 }
@@ -271,7 +278,7 @@ fn an_error_of_reading_ends_a_comparison() {
 #[test]
 fn an_empty_trace_is_a_trace() {
     let writer = Writer::new(Vec::new());
-    let bytes = writer.finish(TraceHash(7)).expect("memory takes everything");
+    let bytes = writer.finish(TraceHash(7), None).expect("memory takes everything");
     let mut reader = Reader::new(bytes.as_slice()).expect("a trace");
     assert!(reader.next().is_none());
     assert_eq!(reader.tail().map(|tail| (tail.events, tail.trace_hash)), Some((0, TraceHash(7))));
@@ -279,11 +286,12 @@ fn an_empty_trace_is_a_trace() {
 
 #[test]
 fn a_large_event_has_room() {
-    let head = Head { scenario: "large".into(), seed: Seed(1), strategy: StrategyPlan::Timed, processes: vec![] };
+    let strategy = StrategyPlan::Timed;
+    let head = Head { scenario: "large".into(), seed: Seed(1), strategy, processes: vec![], plan: String::new() };
     let body = RecordBody::Claim { kind: "large".into(), bytes: vec![3; 20 << 20] };
     let record = Record { step: 1, time_ns: 2, process: None, task: None, boot: 0, body };
     let mut writer = FileWriter::new(Vec::new(), &head).expect("memory takes everything");
     writer.event(&record.event()).expect("memory takes everything");
-    let bytes = writer.finish(TraceHash(0)).expect("memory takes everything");
+    let bytes = writer.finish(TraceHash(0), None).expect("memory takes everything");
     assert_eq!(read(&bytes).expect("it is whole"), [record]);
 }

@@ -8,6 +8,7 @@ mod hashes;
 mod json;
 mod lists;
 mod output;
+mod pictures;
 mod plans;
 mod readme;
 mod replay;

@@ -3,6 +3,7 @@
 use crate::catalogue::Catalogue;
 use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
+use crate::git_bisect;
 use crate::keep;
 use crate::report::{Replayed, RunEvent, RunResult};
 use crate::reproducer::{self, Replayable, Reproducer};
@@ -25,6 +26,9 @@ struct Again {
 /// # Errors
 /// Bad input, or an output that can't be written.
 pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArguments) -> Result<Exit> {
+    if arguments.git_bisect {
+        return git_bisect::replay(catalogue, arguments);
+    }
     let mut again = again(catalogue, arguments)?;
     if let (Some((reproducer, changed)), Some(chosen)) = (&mut again.recorded, arguments.check.crash_points) {
         explore_otherwise(reproducer, changed, chosen);
@@ -46,7 +50,7 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
             Some((reproducer, _)) => reproducer.crash_points,
             None => arguments.check.crash_points(),
         },
-        decisions: recorded.and_then(|(reproducer, _)| reproducer.decisions.as_ref()),
+        turns: recorded.and_then(|(reproducer, _)| reproducer.turns.as_ref()),
         // What has been kept is not kept again.
         artifacts: if recorded.is_some() { None } else { Some(&arguments.artifacts.artifacts) },
         last_events: !arguments.json,
@@ -80,13 +84,13 @@ fn explore_otherwise(reproducer: &mut Reproducer, changed: &mut Vec<String>, cho
 }
 
 /// What is said of a recorded failure that passes for no reason that can be seen.
-const UNEXPLAINED: &str = "nothing explains that it passes now: the same program with the same SQLite ran the recorded plan and decisions. \
+const UNEXPLAINED: &str = "nothing explains that it passes now: the same program with the same SQLite ran the recorded plan and turns. \
     Either something from outside reaches the run (nondeterminism), or the file was edited";
 
-/// Whether a recorded failure that passes now should have failed. One without decisions was lost with its worker, and that may have had a
+/// Whether a recorded failure that passes now should have failed. One without turns was lost with its worker, and that may have had a
 /// reason outside of the run.
 fn is_unexplained(recorded: &Reproducer, changed: &[String]) -> bool {
-    recorded.violation.is_some() && recorded.decisions.is_some() && changed.is_empty()
+    recorded.violation.is_some() && recorded.turns.is_some() && changed.is_empty()
 }
 
 /// Says beforehand what may leave no chance to say it afterwards.

@@ -3,9 +3,10 @@
 use crate::exit::Result;
 use crate::keep;
 use anyhow::Context;
+use seedstorm_sim::Outcome;
 use seedstorm_sim::kernel::Listener;
-use seedstorm_sim::trace::file::{Reader, Writer};
-use seedstorm_sim::trace::{TraceHash, drift};
+use seedstorm_sim::trace::drift;
+use seedstorm_sim::trace::file::{Ending, Reader, Writer};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -30,12 +31,14 @@ impl Tracing {
         self.writer.listener()
     }
 
-    /// Ends the file, after the run.
+    /// Ends the file, after the run, with what the run came to.
     ///
     /// # Errors
     /// Something could not be written.
-    pub(crate) fn finish(self, trace_hash: TraceHash) -> anyhow::Result<()> {
-        self.writer.finish(trace_hash).with_context(|| format!("writing the trace {}", self.path.display()))?;
+    pub(crate) fn finish(self, outcome: &Outcome) -> anyhow::Result<()> {
+        let ending = Some(Ending::from(outcome));
+        let written = self.writer.finish(outcome.trace_hash, ending);
+        written.with_context(|| format!("writing the trace {}", self.path.display()))?;
         Ok(())
     }
 }

@@ -6,6 +6,7 @@
 mod agent;
 mod beliefs;
 mod bus;
+mod client;
 mod disk;
 mod file;
 mod lock;
@@ -131,10 +132,6 @@ pub enum Mutant {
     AccountReadInPieces,
     /// The row of an agent keeps its last life.
     RegistrationOfLastLife,
-    /// What an earlier try has written is acknowledged without a commit.
-    FoundIsTakenForDurable,
-    /// A note that is in the store already is not written again.
-    NoteFoundIsTakenForDurable,
     /// A claim looks at the generation only, and takes its own for granted.
     ClaimByGenerationOnly,
     /// A task is left by the number of its claim, and not by its token.
@@ -165,6 +162,22 @@ pub enum Mutant {
     FlagNeverLowered,
     /// A belief is labelled once for each way to it.
     LabelledByWays,
+    /// A client's connections run with synchronous=NORMAL where FULL is promised.
+    NormalForFull,
+    /// A client acknowledges a COMMIT that failed.
+    FailedCommitIsDone,
+    /// A client acknowledges what it finds, and commits nothing.
+    FoundIsTakenForDurable,
+    /// A client's connections run with synchronous=OFF where NORMAL is promised.
+    OffForNormal,
+    /// A client's readers open the database with immutable=1.
+    ReaderBelievesImmutable,
+    /// A client reads twice without a transaction.
+    LooksWithoutTransaction,
+    /// A client doesn't look for its own earlier effect.
+    RetriesBlindly,
+    /// A client's writers begin deferred.
+    UpgradesSnapshot,
 }
 
 /// What there is to know of a mutant.
@@ -217,6 +230,7 @@ const FAMILIES: &[&[MutantInfo]] = &[
     memory::CATALOGUE,
     disk::CATALOGUE,
     beliefs::CATALOGUE,
+    client::CATALOGUE,
 ];
 
 /// Every mutant.

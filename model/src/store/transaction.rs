@@ -101,9 +101,6 @@ impl Attempt<'_> {
             }
             Verdict::Found(effect) => {
                 // What we found may have come from a WAL that a dead process had written and never synced. A commit of our own syncs it.
-                if is(self.config.mutant, Mutant::FoundIsTakenForDurable) {
-                    return self.commit(effect, true);
-                }
                 let asked = "UPDATE applied SET asked = asked + 1 WHERE agent = ?1 AND number = ?2";
                 let asked = self
                     .connection

@@ -29,6 +29,7 @@ mod status;
 mod task_claims;
 mod temporaries;
 mod wakes;
+pub mod wal;
 
 pub use agents_return::AgentsReturn;
 pub use audit::Audit;

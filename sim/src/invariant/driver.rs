@@ -9,7 +9,7 @@ use crate::trace::{Body, Event, Interest};
 pub(crate) struct Driver {
     invariants: Vec<Box<dyn Invariant>>,
     /// Which of them want an event, by the bit of its kind.
-    wanting: Vec<Vec<usize>>,
+    wanting: [Vec<usize>; u64::BITS as usize],
     /// Whether a fault has fired that voids durability.
     durability_is_void: bool,
     /// The kinds of claim that are acknowledgements to one of them.
@@ -23,8 +23,11 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new(invariants: Vec<Box<dyn Invariant>>) -> Driver {
-        let wants = |bit: u32| (0..invariants.len()).filter(|index| invariants[*index].interest().has(bit)).collect();
-        let wanting = (0..u64::BITS).map(wants).collect();
+        let mut wanting: [Vec<usize>; u64::BITS as usize] = std::array::from_fn(|_| Vec::new());
+        for (index, invariant) in invariants.iter().enumerate() {
+            let interest = invariant.interest();
+            (0..u64::BITS).filter(|bit| interest.has(*bit)).for_each(|bit| wanting[bit as usize].push(index));
+        }
         let kinds = invariants.iter().filter_map(|invariant| invariant.acknowledgements()).flatten();
         let acknowledgements = kinds.copied().collect();
         Driver {

@@ -6,8 +6,7 @@ use super::process::{Exit, Life, Process, Program, RestartPolicy, Running};
 use super::run::panic_text;
 use super::task::{Task, TaskState, Timer, WaitKey, WakeState};
 use crate::plan::StrategyPlan;
-use crate::schedule::FirstRun;
-use crate::schedule::Ready;
+use crate::schedule::{FirstRun, Ready, Strategy, strategy};
 use crate::sys::call::Header;
 use crate::sys::{Identity, Sys};
 use crate::trace::{Body, CallKind, Ended, ProcessId, TaskId};
@@ -292,7 +291,8 @@ impl Core {
             self.timers.insert(due_ns.max(self.now_ns), Timer::Fault(fault));
         }
         if !self.strategy_is_replay {
-            self.follow(self.plan.strategy);
+            let strategy = self.chaos_strategy.begin();
+            self.follow(strategy);
         }
     }
 
@@ -379,8 +379,8 @@ impl Core {
         }
     }
 
-    fn follow(&mut self, plan: StrategyPlan) {
-        self.strategy = crate::schedule::strategy(plan, self.seed, &self.first_run);
+    fn follow(&mut self, strategy: Box<dyn Strategy>) {
+        self.strategy = strategy;
         self.strategy_delays = self.strategy.delays();
     }
 
@@ -403,8 +403,7 @@ impl Core {
         // Who was asked to end and has not done so may stay: the SIGKILL would be a fault of the chaos.
         self.processes.iter_mut().for_each(|process| process.terminating = false);
         if !self.strategy_is_replay {
-            self.first_run = FirstRun::None;
-            self.follow(StrategyPlan::Timed);
+            self.follow(strategy(StrategyPlan::Timed, self.seed, &FirstRun::None));
         }
         self.emit(None, Body::CalmBegan);
         self.calm_network();

@@ -12,7 +12,7 @@ use crate::errno::Errno;
 use crate::invariant::{Driver, Violation};
 use crate::metrics::Observations;
 use crate::plan::Plan;
-use crate::schedule::{Decision, Decisions, FirstRun, Ready, Strategy, default_choice};
+use crate::schedule::{ChaosStrategy, Decision, Decisions, Ready, Strategy, default_choice};
 use crate::seed::{Draw, Path, Seed, Stream};
 use crate::sys::Identity;
 use crate::sys::call::{Call, Caller, Effect, Header};
@@ -20,7 +20,7 @@ use crate::sys::disk::{Disk, Owner};
 use crate::sys::net::Network;
 use crate::trace::{Body, CallHead, CallKind, Event, Interest, ProcessId, TaskId, TraceHasher};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -85,14 +85,15 @@ pub(crate) struct Core {
     /// Where the picked call was in the ready list. Its entry is no call any more: the task's next call takes the place, or [`Core::settle`].
     pub(super) vacant: Option<usize>,
     pub(super) timers: Timers,
-    pub(super) waiting: BTreeMap<WaitKey, Vec<TaskId>>,
+    /// Who waits for what, those who came first before the others.
+    pub(super) waiting: Vec<(WaitKey, TaskId)>,
     pub(super) controls: VecDeque<Control>,
     pub(super) injector: Injector,
-    pub(super) latencies: Latencies,
-    pub(super) stream_keys: StreamKeys,
+    pub(super) latencies: &'static Latencies,
+    pub(super) stream_keys: &'static StreamKeys,
     pub(super) strategy: Box<dyn Strategy>,
-    /// What the strategy of the chaos has of a first run.
-    pub(super) first_run: FirstRun,
+    /// Makes the strategy of the chaos.
+    pub(super) chaos_strategy: ChaosStrategy,
     pub(super) strategy_is_replay: bool,
     /// Whether the strategy may change latencies.
     pub(super) strategy_delays: bool,

@@ -262,7 +262,7 @@ impl Core {
         let kept = some_of(kept, message, "kept nothing that was not durable");
         let lost = some_of(lost, message, "lost nothing");
         // Three lines: each of the lists may be long.
-        format!("had the power failed at step {}, {moment}, on a disk\nthat {kept};\n{lost}", self.step)
+        format!("{}{}, {moment}, on a disk\nthat {kept};\n{lost}", Violation::OF_A_CRASH, self.step)
     }
 }
 

@@ -7,6 +7,7 @@ use super::process::{Program, Running};
 use crate::sys::Sys;
 use crate::trace::{CallKind, TaskId};
 use madsim::time::TimeHandle;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -39,6 +40,15 @@ impl Wake for TaskWaker {
 pub(super) struct Slot {
     pub(super) program: Option<Stage>,
     waker: Waker,
+    /// What `waker` points to.
+    target: Arc<TaskWaker>,
+}
+
+/// What an executor leaves to the next one on its thread: slots without programs, and where their wakers write to.
+type Spare = (Vec<Slot>, Arc<Woken>);
+
+thread_local! {
+    static SPARE: Cell<Option<Spare>> = const { Cell::new(None) };
 }
 
 pub(super) enum Stage {
@@ -52,16 +62,17 @@ pub(super) struct Executor {
     /// By task.
     pub(super) slots: Vec<Slot>,
     woken: Arc<Woken>,
-    clock: TimeHandle,
-    /// Simulated time as madsim's clock shows it.
+    /// madsim's clock, which std's shows; `None` where it stands still.
+    clock: Option<TimeHandle>,
+    /// Simulated time as that clock shows it.
     clock_ns: u64,
 }
 
 impl Executor {
-    pub(super) fn new(kernel: Kernel) -> Executor {
-        let clock = TimeHandle::current();
-        let woken = Arc::default();
-        Executor { kernel, slots: Vec::new(), woken, clock, clock_ns: 0 }
+    pub(super) fn new(kernel: Kernel, moves_std_clock: bool) -> Executor {
+        let clock = moves_std_clock.then(TimeHandle::current);
+        let (slots, woken) = SPARE.take().unwrap_or_default();
+        Executor { kernel, slots, woken, clock, clock_ns: 0 }
     }
 
     /// Runs until the end: all work done, or a violation.
@@ -109,12 +120,14 @@ impl Executor {
                 self.wake_combinator(task);
             }
         }
-        if now_ns != self.clock_ns {
+        if now_ns != self.clock_ns
+            && let Some(clock) = &self.clock
+        {
             // Programs that read `Instant::now()` see simulated time.
-            self.clock.advance(Duration::from_nanos(now_ns - self.clock_ns));
+            clock.advance(Duration::from_nanos(now_ns - self.clock_ns));
             self.clock_ns = now_ns;
         }
-        let Slot { program: stage, waker } = &mut self.slots[task.0 as usize];
+        let Slot { program: stage, waker, .. } = &mut self.slots[task.0 as usize];
         if stage.is_none() {
             return;
         }
@@ -162,12 +175,29 @@ impl Executor {
         let index = task.0 as usize;
         while self.slots.len() <= index {
             let task = TaskId(self.slots.len() as u32);
-            let waker = Waker::from(Arc::new(TaskWaker { task, woken: self.woken.clone() }));
-            self.slots.push(Slot { program: None, waker });
+            let target = Arc::new(TaskWaker { task, woken: self.woken.clone() });
+            self.slots.push(Slot { program: None, waker: Waker::from(target.clone()), target });
         }
         &mut self.slots[index]
     }
 }
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        let mut slots = std::mem::take(&mut self.slots);
+        slots.iter_mut().for_each(|slot| slot.program = None);
+        // Whoever has kept a waker could wake a task of the next run.
+        let is_woken_by_nobody = slots.iter().all(|slot| Arc::strong_count(&slot.target) == 2);
+        if is_woken_by_nobody && slots.len() <= SPARE_MAX {
+            self.woken.any.store(false, Ordering::Relaxed);
+            self.woken.tasks.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            SPARE.set(Some((slots, self.woken.clone())));
+        }
+    }
+}
+
+/// The most slots that are left to the next run.
+const SPARE_MAX: usize = 256;
 
 impl Stage {
     /// Makes the program of a booted task. It runs its first lines here, as the task.

@@ -80,7 +80,10 @@ impl Injector {
         processes: usize,
         resolve: impl Fn(&str) -> Option<ProcessId>,
     ) -> Result<Injector, String> {
-        let mut injector = Injector { watched: vec![Vec::new(); processes], ..Injector::default() };
+        let mut injector = Injector::default();
+        if !plans.is_empty() {
+            injector.watched.resize(processes, Vec::new());
+        }
         for plan in plans {
             let kind = plan.kind.name();
             let process = match &plan.process {

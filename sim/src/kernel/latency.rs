@@ -2,6 +2,7 @@
 
 use crate::seed::Draw;
 use crate::trace::CallKind;
+use std::sync::LazyLock;
 
 /// Quantiles of a latency in nanoseconds, from the 0th to the 100th in sixteenths; draws interpolate between two.
 pub type Quantiles = [u64; 17];
@@ -29,8 +30,21 @@ pub struct Profile {
 const MEMORY: Quantiles =
     [300, 350, 400, 450, 500, 560, 620, 700, 800, 900, 1_000, 1_200, 1_400, 1_800, 2_600, 6_000, 60_000];
 
+/// The profile under which every call of a kind takes equally long: what shrinking aims for. No seed draws it.
+pub const CONSTANT: &str = "constant";
+
 /// The profiles, by name.
 pub const PROFILES: &[Profile] = &[
+    Profile {
+        name: CONSTANT,
+        about: "every call takes what is usual on nvme",
+        memory: [800; 17],
+        read: [2_500; 17],
+        write: [5_000; 17],
+        directory: [10_000; 17],
+        sync: [220_000; 17],
+        message: [82_000; 17],
+    },
     Profile {
         name: "nvme",
         about: "a local NVMe drive with a volatile cache",
@@ -192,15 +206,27 @@ impl Profile {
 pub(super) struct Latencies {
     calls: [&'static Quantiles; CallKind::ALL.len()],
     message: &'static Quantiles,
+    /// How long every call takes, where all take as long: nothing needs to be drawn then.
+    same_ns: Option<u64>,
 }
 
+/// Those of [`PROFILES`], in their order.
+static LATENCIES: LazyLock<Vec<Latencies>> = LazyLock::new(|| PROFILES.iter().map(Latencies::of).collect());
+
 impl Latencies {
-    pub(super) fn of(profile: &'static Profile) -> Latencies {
+    /// Those of the profile of that name.
+    pub(super) fn named(name: &str) -> Option<&'static Latencies> {
+        LATENCIES.get(PROFILES.iter().position(|profile| profile.name == name)?)
+    }
+
+    fn of(profile: &'static Profile) -> Latencies {
         let mut tables = [&profile.memory; CallKind::ALL.len()];
         for kind in CallKind::ALL {
             tables[*kind as usize] = profile.of(*kind);
         }
-        Latencies { calls: tables, message: &profile.message }
+        let first_ns = profile.memory[0];
+        let is_same = tables.iter().all(|table| table.iter().all(|ns| *ns == first_ns));
+        Latencies { calls: tables, message: &profile.message, same_ns: is_same.then_some(first_ns) }
     }
 
     /// How long a message is under way, from random bits.
@@ -210,6 +236,9 @@ impl Latencies {
 
     #[inline]
     pub(super) fn draw(&self, kind: CallKind, draw: &mut impl Draw) -> u64 {
+        if let Some(same_ns) = self.same_ns {
+            return same_ns;
+        }
         let bits = draw.half_bits();
         interpolated(self.calls[kind as usize], bits)
     }

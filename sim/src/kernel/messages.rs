@@ -129,7 +129,9 @@ impl Core {
         }
         let put = self.network.put(sent);
         match put {
-            Ok(()) => self.wake(WaitKey::Mailbox(sent.to)),
+            Ok(()) => {
+                self.wake(WaitKey::Mailbox(sent.to));
+            }
             Err(Refused::Nobody) => self.dropped(sent.id, Dropped::Nobody),
             Err(Refused::Full) => self.dropped(sent.id, Dropped::Full),
         }

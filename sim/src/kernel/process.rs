@@ -7,6 +7,7 @@ use crate::trace::TaskId;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 /// How a program ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,14 +139,17 @@ impl Process {
 
 /// The keys of the streams that every process has, made once.
 pub(super) struct StreamKeys {
-    latency: u64,
+    pub(super) latency: u64,
     entropy: u64,
     sqlite: u64,
     messages: u64,
 }
 
-impl Default for StreamKeys {
-    fn default() -> Self {
+/// The keys.
+pub(super) static STREAM_KEYS: LazyLock<StreamKeys> = LazyLock::new(StreamKeys::new);
+
+impl StreamKeys {
+    fn new() -> StreamKeys {
         StreamKeys {
             latency: stream_key("latency"),
             entropy: stream_key("entropy"),

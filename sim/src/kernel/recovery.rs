@@ -4,7 +4,7 @@
 use super::crash_points::Explorer;
 use super::handle::Kernel;
 use super::process::{Exit, RestartPolicy};
-use super::run::{Settings, carry_out, core, in_simulation};
+use super::run::{Settings, Threading, carry_out, core, in_simulation, seed_of_std};
 use super::view::View;
 use super::world::World;
 use crate::invariant::{Invariant, Recovered, Violation};
@@ -35,10 +35,13 @@ pub(super) fn plan_of_recovery(plan: &Plan) -> Plan {
         calm_ns: plan.calm_ns,
         steps_max: plan.steps_max,
         disk_capacity_bytes: plan.disk_capacity_bytes,
+        // Whoever recovers is named by the scenario's recovery, not by the plan.
+        absent: Vec::new(),
         clock_skew_ns: plan.clock_skew_ns.clone(),
         settings: plan.settings.clone(),
         faults: Vec::new(),
         operations: Vec::new(),
+        step_counts: None,
     }
 }
 
@@ -70,7 +73,8 @@ pub(super) fn recover(
 ) -> Recovery {
     // Who prints the run's own events wants none of what never happened. Where nobody listens nothing needs to be turned off.
     let _quiet = (LevelFilter::current() != LevelFilter::OFF).then(|| dispatcher::set_default(&Dispatch::none()));
-    in_simulation(plan_of_recovery.seed, || {
+    in_simulation(seed_of_std(scenario, plan_of_recovery.seed), Threading::Fresh, || {
+        crate::sqlite::begin_run();
         let mut world = World::default();
         scenario.recover(plan, &mut world);
         let starts_nobody = world.processes.is_empty();
@@ -80,7 +84,7 @@ pub(super) fn recover(
             // One that fails has not recovered, even if its next try might.
             process.restart = RestartPolicy::Never;
         }
-        let mut core = match core(plan_of_recovery, world, Settings::default(), FirstRun::None) {
+        let mut core = match core(&Rc::new(plan_of_recovery.clone()), world, Settings::default(), FirstRun::None) {
             Ok(core) => core,
             // The run itself was made from the same.
             Err(error) => unreachable!("{error}"),
@@ -92,7 +96,7 @@ pub(super) fn recover(
         core.wall_offset_ns = moment.wall_offset_ns;
         std::mem::swap(&mut core.disk, disk);
         let kernel = Kernel::new(core);
-        carry_out(&kernel, &mut Explorer::none());
+        carry_out(&kernel, &mut Explorer::none(), !scenario.is_self_contained());
         let (violation, recovered_ns, boot_id, programs) = kernel.with(|core| {
             std::mem::swap(&mut core.disk, disk);
             (core.violations.pop(), core.now_ns, core.boot_id(), core.take_programs())

@@ -5,26 +5,27 @@ use super::crash_points::Explorer;
 use super::executor::Executor;
 use super::handle::Kernel;
 use super::inject::Injector;
-use super::latency::{Latencies, PROFILES, Profile};
-use super::process::{Life, Process, Program, StreamKeys};
+use super::latency::{Latencies, PROFILES};
+use super::process::{Life, Process, Program, STREAM_KEYS};
 use super::timers::Timers;
 use super::view::View;
-use super::world::{FIRST_PID, World};
+use super::world::{FIRST_PID, PREPARATION, World};
 use crate::blocking::{Apart, apart};
 use crate::invariant::{CrashPoints, Driver, Violation};
 use crate::metrics::Observations;
 use crate::plan::{MUTANT, Plan, Scenario, StrategyPlan};
-use crate::schedule::{Decisions, Drift, FirstRun, Replay, StepCounts, strategy};
+use crate::schedule::{ChaosStrategy, Decisions, Drift, FirstRun, Guide, Guided, Replay, StepCounts, Turns, strategy};
 use crate::seed::{Path, Seed};
 use crate::sys::disk::{Disk, DiskFlaw, DiskOptions, Owner};
 use crate::sys::net::Network;
 use crate::trace::{Event, Interest, ProcessId, TraceHash, TraceHasher};
+use madsim::runtime::Runtime;
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
 /// Is told every event of a run, just after it took effect.
@@ -37,6 +38,10 @@ pub struct Settings {
     pub without_invariants: bool,
     /// Follow these decisions instead of the plan's strategy.
     pub replay: Option<Decisions>,
+    /// Follow these turns in the chaos instead of the plan's strategy. Unlike decisions they may come from another plan or another build.
+    pub guide: Option<Guide>,
+    /// Write down who went when: see [`Outcome::turns`].
+    pub records_turns: bool,
     /// Is told every event.
     pub listener: Option<Listener>,
     /// How many crash points are explored.
@@ -62,6 +67,12 @@ pub struct Outcome {
     pub decisions: Decisions,
     /// Where a replay left its recording.
     pub drift: Option<Drift>,
+    /// The names of the processes that ran, without the preparation.
+    pub processes: Vec<String>,
+    /// Who went when in the chaos, if it was asked for.
+    pub turns: Option<Turns>,
+    /// How well the guide's turns could be followed, if there was one.
+    pub guided: Option<Guided>,
 }
 
 impl Outcome {
@@ -74,13 +85,18 @@ impl Outcome {
 /// Why a plan can't be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the plan can't be run: {0}")]
-pub struct RunError(String);
+pub struct RunError(pub(super) String);
 
 /// SQLite and madsim keep state for the whole process: runs take turns. Cargo's tests are threads.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// Waits for one's turn, which lasts until the guard goes.
+pub(super) fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Stack of the thread that a run lives on. Programs are futures on the heap; blocking code has stacks of its own.
-const STACK_BYTES: usize = 4 << 20;
+pub(super) const STACK_BYTES: usize = 4 << 20;
 
 /// Runs a plan to its end.
 ///
@@ -90,35 +106,102 @@ const STACK_BYTES: usize = 4 << 20;
 /// # Panics
 /// Never for what a program does (that is a violation of `no-panic`); only when the harness itself is broken.
 pub fn run(scenario: &(dyn Scenario + Sync), plan: &Plan, settings: Settings) -> Result<Outcome, RunError> {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let first_run = match plan.strategy.needs_counts() && settings.replay.is_none() {
-        true => FirstRun::Told(count(scenario, plan)?),
-        false => FirstRun::None,
+    run_apart(scenario, plan, settings)
+}
+
+/// Runs a plan on a fresh thread: std's hash maps are seeded once a thread, and madsim seeds them on a fresh one only.
+pub(super) fn run_apart(
+    scenario: &(dyn Scenario + Sync),
+    plan: &Plan,
+    settings: Settings,
+) -> Result<Outcome, RunError> {
+    let _turn = turn();
+    let apart = |settings, first_run| on_a_thread(scenario, plan, settings, first_run);
+    let first_run = first_run(plan, &settings, apart)?;
+    apart(settings, first_run)
+}
+
+/// Runs a plan on this thread, which has seen other runs, in a simulation of its own or in the one that this code runs in. Explores no crash points.
+pub(super) fn run_on_used_thread(
+    scenario: &(dyn Scenario + Sync),
+    plan: &Rc<Plan>,
+    settings: Settings,
+    is_in_simulation: bool,
+) -> Result<Outcome, RunError> {
+    let _turn = turn();
+    let here = |settings, first_run| match is_in_simulation {
+        true => simulate(scenario, plan, plan, settings, first_run, None),
+        false => run_here(scenario, plan, settings, first_run, None, Threading::Used),
     };
-    run_on_a_thread(scenario, plan, settings, first_run)
+    let first_run = first_run(plan, &settings, here)?;
+    here(settings, first_run)
+}
+
+/// Whether a plan is run twice: its strategy must know how many steps each task takes, and the plan doesn't say.
+pub(super) fn needs_first_run(plan: &Plan, settings: &Settings) -> bool {
+    let is_followed = settings.replay.is_some() || settings.guide.is_some();
+    plan.strategy.needs_counts() && plan.step_counts.is_none() && !is_followed
+}
+
+fn first_run(
+    plan: &Plan,
+    settings: &Settings,
+    run: impl FnOnce(Settings, FirstRun) -> Result<Outcome, RunError>,
+) -> Result<FirstRun, RunError> {
+    Ok(match (&plan.step_counts, needs_first_run(plan, settings)) {
+        (_, true) => FirstRun::Told(count(run)?),
+        (Some(counts), false) => FirstRun::Told(counts.clone()),
+        (None, false) => FirstRun::None,
+    })
+}
+
+/// Counts the steps of a run of each plan, at random, whatever its strategy: for [`Plan::step_counts`] of plans like these. Nothing is checked. One run's
+/// counts are one of many that are possible; plans that have different ones explore more.
+///
+/// # Errors
+/// As [`run`].
+///
+/// # Panics
+/// As [`run`].
+pub fn count_steps(scenario: &(dyn Scenario + Sync), plans: &[Plan]) -> Result<Vec<StepCounts>, RunError> {
+    let _turn = turn();
+    let counted = || {
+        let counted = |(index, plan)| {
+            let threading = if index == 0 { Threading::Fresh } else { Threading::Used };
+            count(|settings, first_run| run_here(scenario, plan, settings, first_run, None, threading))
+        };
+        plans.iter().enumerate().map(counted).collect()
+    };
+    std::thread::scope(|scope| {
+        let counted = thread().spawn_scoped(scope, counted).map_err(|error| RunError(error.to_string()))?;
+        counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// The steps of a first run of a plan, at random: for strategies that must know them. Nothing is checked.
-fn count(scenario: &(dyn Scenario + Sync), plan: &Plan) -> Result<StepCounts, RunError> {
-    let counts = Arc::default();
+fn count(run: impl FnOnce(Settings, FirstRun) -> Result<Outcome, RunError>) -> Result<StepCounts, RunError> {
+    let tally = Arc::default();
     let settings = Settings { without_invariants: true, ..Settings::default() };
-    run_on_a_thread(scenario, plan, settings, FirstRun::Is(Arc::clone(&counts)))?;
-    let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(std::mem::take(&mut *counts))
+    run(settings, FirstRun::Is(Arc::clone(&tally)))?;
+    let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *tally).told())
 }
 
-fn run_on_a_thread(
+/// A thread for runs.
+pub(super) fn thread() -> std::thread::Builder {
+    std::thread::Builder::new().name("run".into()).stack_size(STACK_BYTES)
+}
+
+fn on_a_thread(
     scenario: &(dyn Scenario + Sync),
     plan: &Plan,
     settings: Settings,
     first_run: FirstRun,
 ) -> Result<Outcome, RunError> {
-    // std's HashMap is seeded once a thread, and madsim seeds it on a fresh one only.
-    let thread = std::thread::Builder::new().name("run".into()).stack_size(STACK_BYTES);
     std::thread::scope(|scope| {
         let (apart, doer) = apart();
-        let run = thread
-            .spawn_scoped(scope, move || run_here(scenario, plan, settings, first_run, apart))
+        let run = thread()
+            .spawn_scoped(scope, move || run_here(scenario, plan, settings, first_run, Some(apart), Threading::Fresh))
             .map_err(|error| RunError(error.to_string()))?;
         // Until the run's end.
         doer.serve(scope, STACK_BYTES);
@@ -126,41 +209,81 @@ fn run_on_a_thread(
     })
 }
 
+/// Runs a plan in a simulation of its own on this thread. `apart` is for the crash points; without it there are none.
 fn run_here<'a>(
     scenario: &'a (dyn Scenario + Sync),
     plan: &'a Plan,
     settings: Settings,
     first_run: FirstRun,
-    apart: Apart<'a>,
+    apart: Option<Apart<'a>>,
+    threading: Threading,
 ) -> Result<Outcome, RunError> {
-    in_simulation(plan.seed, || {
-        let mut world = World::default();
-        scenario.populate(plan, &mut world);
-        let crash_points = settings.crash_points;
-        let kernel = Kernel::new(core(plan, world, settings, first_run)?);
-        let mut explorer = Explorer::new(crash_points, scenario, plan, apart, &kernel);
-        carry_out(&kernel, &mut explorer);
-        kernel.with(|core| core.finish());
-        let (outcome, programs) = kernel.with(|core| (core.outcome(), core.take_programs()));
-        // Dropped while nobody looks at the machine: what a scenario keeps between boots may hold files of it.
-        drop(programs);
-        Ok(outcome)
-    })
+    let simulated = || simulate(scenario, plan, &Rc::new(plan.clone()), settings, first_run, apart);
+    in_simulation(seed_of_std(scenario, plan.seed), threading, simulated)
 }
 
-/// Does something on this fresh thread in a simulation of its own.
-pub(super) fn in_simulation<T>(seed: Seed, work: impl FnOnce() -> T) -> T {
-    let runtime = madsim::runtime::Runtime::with_seed_and_config(seed.0, madsim::Config::default());
-    runtime.block_on(async {
-        crate::sqlite::begin_run();
-        work()
-    })
+/// What std's chance is seeded with in a run.
+pub(super) fn seed_of_std(scenario: &dyn Scenario, seed: Seed) -> Seed {
+    if scenario.is_self_contained() { SELF_CONTAINED_SEED } else { seed }
+}
+
+/// Of all runs of scenarios that are self-contained, and of threads on which runs follow each other.
+pub(super) const SELF_CONTAINED_SEED: Seed = Seed(0);
+
+/// Runs a plan, given twice, in the simulation that this code runs in.
+pub(super) fn simulate<'a>(
+    scenario: &'a (dyn Scenario + Sync),
+    plan: &'a Plan,
+    shared_plan: &Rc<Plan>,
+    settings: Settings,
+    first_run: FirstRun,
+    apart: Option<Apart<'a>>,
+) -> Result<Outcome, RunError> {
+    crate::sqlite::begin_run();
+    let mut world = World::default();
+    scenario.populate(plan, &mut world);
+    let crash_points = settings.crash_points;
+    let kernel = Kernel::new(core(shared_plan, world, settings, first_run)?);
+    let mut explorer = match apart {
+        Some(apart) => Explorer::new(crash_points, scenario, plan, apart, &kernel),
+        None => Explorer::none(),
+    };
+    carry_out(&kernel, &mut explorer, !scenario.is_self_contained());
+    kernel.with(|core| core.finish());
+    let (outcome, programs) = kernel.with(|core| (core.outcome(), core.take_programs()));
+    // Dropped while nobody looks at the machine: what a scenario keeps between boots may hold files of it.
+    drop(programs);
+    Ok(outcome)
+}
+
+/// What a thread has seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Threading {
+    /// Nothing: madsim seeds its hash maps.
+    Fresh,
+    /// Other runs: its hash maps go on being seeded as they were.
+    Used,
+}
+
+/// Does something on this thread in a simulation of its own.
+pub(super) fn in_simulation<T>(seed: Seed, threading: Threading, work: impl FnOnce() -> T) -> T {
+    runtime(seed, threading).block_on(async { work() })
+}
+
+/// What std's clock and chance come from.
+pub(super) fn runtime(seed: Seed, threading: Threading) -> Runtime {
+    let made = || Runtime::with_seed_and_config(seed.0, madsim::Config::default());
+    match threading {
+        Threading::Fresh => made(),
+        // It would warn, each time, of what whoever uses a thread again sees to.
+        Threading::Used => tracing::dispatcher::with_default(&tracing::Dispatch::none(), made),
+    }
 }
 
 /// Runs the machine to its end.
-pub(super) fn carry_out(kernel: &Kernel, explorer: &mut Explorer<'_>) {
+pub(super) fn carry_out(kernel: &Kernel, explorer: &mut Explorer<'_>, moves_std_clock: bool) {
     let _installed = crate::sqlite::serve(kernel);
-    let mut executor = Executor::new(kernel.clone());
+    let mut executor = Executor::new(kernel.clone(), moves_std_clock);
     kernel.with(|core| match core.phase {
         Phase::Setup => core.controls.push_back(super::Control::Boot(ProcessId(0))),
         _ => core.start_all(),
@@ -178,20 +301,17 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
 }
 
-pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: FirstRun) -> Result<Core, RunError> {
+/// Room for so many tasks is made at once: most runs have about as many.
+const TASKS: usize = 16;
+
+pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run: FirstRun) -> Result<Core, RunError> {
     let seed = plan.seed;
-    let profile = Profile::named(&plan.latency).ok_or_else(|| {
+    let latencies = Latencies::named(&plan.latency).ok_or_else(|| {
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
     })?;
-    let strategy_is_replay = settings.replay.is_some();
-    let strategy = match settings.replay {
-        Some(decisions) => Box::new(Replay::new(decisions)),
-        None if world.has_preparation => strategy(StrategyPlan::Timed, seed, &FirstRun::None),
-        None => strategy(plan.strategy, seed, &first_run),
-    };
-    let stream_keys = StreamKeys::default();
-    let processes: Vec<Process> = world
+    let stream_keys = &*STREAM_KEYS;
+    let mut processes: Vec<Process> = world
         .processes
         .into_iter()
         .map(|spec| {
@@ -218,16 +338,16 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
                 operation: 0,
                 positions: 0,
                 locks_claimed: 0,
-                latency: seed.stream_of("latency", path, 0),
+                latency: seed.stream_keyed(stream_keys.latency, path, 0),
                 entropy: None,
                 sqlite_entropy: None,
                 messages: None,
             }
         })
         .collect();
-    let named: BTreeMap<&str, u32> =
-        processes.iter().zip(0..).map(|(process, id)| (process.name.as_str(), id)).collect();
-    let injector = Injector::new(&plan.faults, processes.len(), |name| named.get(name).copied().map(ProcessId))
+    let mut absent = Vec::new();
+    let named = |name: &str| processes.iter().position(|process| process.name == name);
+    let injector = Injector::new(&plan.faults, processes.len(), |name| named(name).map(|id| ProcessId(id as u32)))
         .map_err(RunError)?;
     if world.has_preparation
         && let Some(fault) = plan.faults.iter().find(|fault| fault.process.as_deref() == Some(&processes[0].name))
@@ -235,11 +355,33 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
         let (id, kind) = (fault.id, fault.kind.name());
         return Err(RunError(format!("fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits")));
     }
+    for name in &plan.absent {
+        let Some(id) = named(name) else {
+            return Err(RunError(format!("`absent` names `{name}`, which is no process")));
+        };
+        absent.push(id);
+    }
     let network = Network::new(processes.iter().map(|process| process.name.as_str()));
+    let is_told_of_names = settings.guide.is_some() || settings.records_turns;
+    let names = processes.iter().filter(|_| is_told_of_names).map(|process| process.name.clone()).collect();
+    let mut chaos_strategy = ChaosStrategy::new(plan.strategy, seed, first_run, names);
+    chaos_strategy.guide = settings.guide;
+    if settings.records_turns {
+        chaos_strategy.recording = Some(Arc::default());
+    }
+    let strategy_is_replay = settings.replay.is_some();
+    let strategy = match settings.replay {
+        Some(decisions) => Box::new(Replay::new(decisions)),
+        // Until the chaos begins.
+        None => strategy(StrategyPlan::Timed, seed, &FirstRun::None),
+    };
+    for index in &absent {
+        processes[*index].life = Life::Done;
+    }
     let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
     Ok(Core {
         seed,
-        plan: Rc::new(plan.clone()),
+        plan: plan.clone(),
         now_ns: 0,
         step: 0,
         steps_max: plan.steps_max,
@@ -256,7 +398,7 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
             },
         ),
         network,
-        unfinished: processes.len(),
+        unfinished: processes.iter().filter(|process| process.life != Life::Done).count(),
         processes,
         owners: 0,
         next_pid: FIRST_PID,
@@ -265,20 +407,20 @@ pub(super) fn core(plan: &Plan, world: World, settings: Settings, first_run: Fir
         machine_started_ns: 0,
         machine_boots: 1,
         wall_offset_ns: 0,
-        tasks: Vec::new(),
-        free_tasks: Vec::new(),
+        tasks: Vec::with_capacity(TASKS),
+        free_tasks: Vec::with_capacity(TASKS),
         has_combinators: false,
-        ready: Vec::new(),
+        ready: Vec::with_capacity(TASKS),
         vacant: None,
         timers: Timers::default(),
-        waiting: BTreeMap::new(),
-        controls: VecDeque::new(),
+        waiting: Vec::new(),
+        controls: VecDeque::with_capacity(TASKS),
         injector,
-        latencies: Latencies::of(profile),
+        latencies,
         stream_keys,
         strategy_delays: strategy.delays(),
         strategy,
-        first_run,
+        chaos_strategy,
         strategy_is_replay,
         last_task: None,
         decisions: Decisions::default(),
@@ -327,7 +469,12 @@ impl Core {
 
     fn outcome(&mut self) -> Outcome {
         self.strategy.run_ended();
-        let mut hasher = std::mem::take(&mut self.hasher);
+        let drift = self.strategy.drift().cloned();
+        // What a strategy has written down is there once it is gone.
+        self.strategy = strategy(StrategyPlan::Timed, self.seed, &FirstRun::None);
+        let (turns, guided) = self.chaos_strategy.end();
+        let ran = self.processes.iter().filter(|process| process.boot > 0 && process.role != PREPARATION);
+        let hasher = &mut self.hasher;
         hasher.bytes(&self.disk.durable_digest());
         Outcome {
             events: hasher.events(),
@@ -337,7 +484,10 @@ impl Core {
             violations: std::mem::take(&mut self.violations),
             observations: self.observations.take(),
             decisions: std::mem::take(&mut self.decisions),
-            drift: self.strategy.drift().cloned(),
+            drift,
+            processes: ran.map(|process| process.name.clone()).collect(),
+            turns,
+            guided,
         }
     }
 }

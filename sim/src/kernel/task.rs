@@ -82,6 +82,8 @@ pub(super) struct Task {
     pub(super) waker: Option<Waker>,
     pub(super) timed_out: bool,
     pub(super) interrupted: bool,
+    /// What it was woken from and has not tried since, with the deadline of its wait.
+    pub(super) woken: Option<(WaitKey, Option<u64>)>,
 }
 
 impl Task {
@@ -98,6 +100,7 @@ impl Task {
             waker: None,
             timed_out: false,
             interrupted: false,
+            woken: None,
         }
     }
 }
@@ -132,6 +135,7 @@ impl Core {
             slot.wake = WakeState::None;
         } else {
             slot.state = TaskState::Picked;
+            slot.woken = None;
         }
     }
 
@@ -237,20 +241,49 @@ impl Core {
     /// Blocks a task until `key` is woken or the deadline comes.
     pub(super) fn wait(&mut self, task: TaskId, key: WaitKey, deadline_ns: Option<u64>) {
         self.tasks[task.0 as usize].state = TaskState::Waiting { key, deadline_ns };
-        self.waiting.entry(key).or_default().push(task);
+        self.waiting.push((key, task));
         if let Some(due_ns) = deadline_ns {
             self.timers.insert(due_ns, Timer::Task(task));
         }
     }
 
-    /// Wakes all that wait for `key`: each tries again when it is picked. In time order the one that has waited longest tries first.
-    pub(crate) fn wake(&mut self, key: WaitKey) {
-        let queue = self.waiting.remove(&key).unwrap_or_default();
-        for (due_ns, task) in (self.now_ns + 1..).zip(queue) {
-            if let TaskState::Waiting { deadline_ns: Some(due_ns), .. } = self.tasks[task.0 as usize].state {
-                self.timers.remove(due_ns, Timer::Task(task));
+    /// Wakes all that wait for `key`: each tries again when it is picked. In time order the one that has waited longest tries first. True if there was one.
+    pub(crate) fn wake(&mut self, key: WaitKey) -> bool {
+        let (mut index, mut due_ns) = (0, self.now_ns);
+        while let Some(&(other, task)) = self.waiting.get(index) {
+            if other != key {
+                index += 1;
+                continue;
             }
+            self.waiting.remove(index);
+            let slot = &mut self.tasks[task.0 as usize];
+            if let TaskState::Waiting { deadline_ns, .. } = slot.state {
+                slot.woken = Some((key, deadline_ns));
+                if let Some(due_ns) = deadline_ns {
+                    self.timers.remove(due_ns, Timer::Task(task));
+                }
+            }
+            due_ns += 1;
             self.rejoin(task, due_ns);
+        }
+        due_ns > self.now_ns
+    }
+
+    /// Another has taken what tasks were woken for: those that have not tried yet wait on, as long as each would have waited. A step that can only fail
+    /// tells nothing and is none.
+    pub(crate) fn wait_on(&mut self, key: WaitKey) {
+        self.settle();
+        let is_late = |call: &&Ready| {
+            let slot = &self.tasks[call.task.0 as usize];
+            call.kind != CallKind::Wake && slot.woken.is_some_and(|(from, _)| from == key)
+        };
+        let mut late: Vec<Ready> = self.ready.iter().filter(is_late).copied().collect();
+        // They were woken in the order of their waits, each a nanosecond after the one before.
+        late.sort_unstable_by_key(|call| (call.due_ns, call.task.0));
+        for Ready { task, .. } in late {
+            let deadline_ns = self.tasks[task.0 as usize].woken.take().and_then(|(_, deadline_ns)| deadline_ns);
+            self.take_ready(task);
+            self.wait(task, key, deadline_ns);
         }
     }
 
@@ -264,8 +297,8 @@ impl Core {
     pub(super) fn timer_due(&mut self, task: TaskId) {
         match self.tasks[task.0 as usize].state {
             TaskState::Asleep { .. } => self.make_ready(task),
-            TaskState::Waiting { key, .. } => {
-                self.stop_waiting(task, key);
+            TaskState::Waiting { .. } => {
+                self.stop_waiting(task);
                 self.tasks[task.0 as usize].timed_out = true;
                 self.rejoin(task, self.now_ns + 1);
             }
@@ -273,12 +306,9 @@ impl Core {
         }
     }
 
-    fn stop_waiting(&mut self, task: TaskId, key: WaitKey) {
-        if let Some(queue) = self.waiting.get_mut(&key) {
-            queue.retain(|other| *other != task);
-            if queue.is_empty() {
-                self.waiting.remove(&key);
-            }
+    fn stop_waiting(&mut self, task: TaskId) {
+        if let Some(index) = self.waiting.iter().position(|(_, other)| *other == task) {
+            self.waiting.remove(index);
         }
     }
 
@@ -291,8 +321,8 @@ impl Core {
             TaskState::Asleep { due_ns } => {
                 self.timers.remove(due_ns, Timer::Task(task));
             }
-            TaskState::Waiting { key, deadline_ns } => {
-                self.stop_waiting(task, key);
+            TaskState::Waiting { deadline_ns, .. } => {
+                self.stop_waiting(task);
                 if let Some(due_ns) = deadline_ns {
                     self.timers.remove(due_ns, Timer::Task(task));
                 }
@@ -305,6 +335,7 @@ impl Core {
         }
         slot.timed_out = false;
         slot.interrupted = false;
+        slot.woken = None;
     }
 
     /// Interrupts a process's tasks that sleep or wait for a message, as a signal with a handler does (nanosleep(2), recv(2): EINTR).
@@ -317,13 +348,11 @@ impl Core {
                 self.tasks[task.0 as usize].interrupted = true;
                 self.rejoin(task, self.now_ns + 1);
             }
-            if let TaskState::Waiting { key: key @ WaitKey::Mailbox(_), deadline_ns } =
-                self.tasks[task.0 as usize].state
-            {
+            if let TaskState::Waiting { key: WaitKey::Mailbox(_), deadline_ns } = self.tasks[task.0 as usize].state {
                 if let Some(due_ns) = deadline_ns {
                     self.timers.remove(due_ns, Timer::Task(task));
                 }
-                self.stop_waiting(task, key);
+                self.stop_waiting(task);
                 self.tasks[task.0 as usize].interrupted = true;
                 self.rejoin(task, self.now_ns + 1);
             }

@@ -11,6 +11,7 @@ pub use options::{Faults, Options, OptionsError};
 pub use reading::{PlanError, read_faults};
 pub use strategy::{StrategyError, StrategyPlan};
 
+use crate::schedule::StepCounts;
 use crate::seed::Seed;
 use crate::sys::disk::Persistence;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,9 @@ pub struct Plan {
     /// The disk's capacity in bytes; `None` is boundless.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_capacity_bytes: Option<u64>,
+    /// Processes that never start, though the scenario has them: shrinking takes them away and shifts no other's name or draws.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<String>,
     /// Offsets of each process's wall clock from the machine's, in nanoseconds, by process name; absent is none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clock_skew_ns: BTreeMap<String, i64>,
@@ -56,6 +60,10 @@ pub struct Plan {
     /// What processes will do. `sim` can cut them without knowing the model.
     #[serde(default)]
     pub operations: Vec<Operation>,
+    /// What a first run of this plan or of one like it has counted ([`crate::count_steps`]). Strategies that must know how many steps tasks take make no first
+    /// run of their own then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_counts: Option<StepCounts>,
 }
 
 /// One operation of one process.
@@ -94,10 +102,12 @@ impl Plan {
             calm_ns: 600_000_000_000,
             steps_max: 2_000_000,
             disk_capacity_bytes: None,
+            absent: Vec::new(),
             clock_skew_ns: BTreeMap::new(),
             settings: BTreeMap::new(),
             faults: Vec::new(),
             operations: Vec::new(),
+            step_counts: None,
         }
     }
 
@@ -140,6 +150,12 @@ pub trait Scenario {
     /// One line that says what it stresses.
     fn about(&self) -> &'static str;
 
+    /// Whether its programs ask nobody but `Sys` for time and chance. In a run of such a scenario std's clocks stand still, and what std and others draw from
+    /// getrandom(2) is the same for every seed; in return it begins in a third of the time where many follow each other ([`crate::run_series`]).
+    fn is_self_contained(&self) -> bool {
+        false
+    }
+
     /// Draws the plan of a seed. Pure: it reads nothing but its arguments.
     ///
     /// # Errors
@@ -154,6 +170,11 @@ pub trait Scenario {
     fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
         let _ = plan;
         Ok(())
+    }
+
+    /// The plainest value of each setting: what shrinking tries to bring a failing plan to.
+    fn plainest(&self) -> BTreeMap<String, toml::Value> {
+        BTreeMap::new()
     }
 
     /// Creates the processes and invariants of a plan.

@@ -3,33 +3,43 @@
 mod by_task;
 mod departures;
 mod footprint;
+mod guided;
 mod pct;
 mod pos;
 mod random;
+mod recorder;
 mod replay;
 mod round_robin;
 mod step_counts;
 mod surw;
 mod swarm_delay;
 mod timed;
+mod turns;
 mod urw;
 
 pub use departures::Departures;
+use guided::Following;
+pub use guided::{Guide, Guided, TurnDrift};
 pub use pct::Pct;
 pub use pos::Pos;
 pub use random::Random;
+use recorder::Recorder;
 pub use replay::{Decision, Decisions, Drift, Replay};
 pub use round_robin::RoundRobin;
 use step_counts::Counting;
-pub(crate) use step_counts::{FirstRun, StepCounts};
+pub(crate) use step_counts::FirstRun;
+pub use step_counts::StepCounts;
 pub use surw::Surw;
 pub use swarm_delay::SwarmDelay;
 pub use timed::Timed;
+pub use turns::{Delay, TaskCalls, TaskName, Turn, Turns};
 pub use urw::Urw;
 
 use crate::plan::StrategyPlan;
 use crate::seed::Seed;
 use crate::trace::{CallKind, ProcessId, TaskId};
+use std::rc::Rc;
+use std::sync::PoisonError;
 
 /// An announced call that may take effect now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +79,11 @@ pub trait Strategy {
         let _ = process;
     }
 
+    /// A task begins an operation of the plan.
+    fn began(&mut self, process: ProcessId, ordinal: u32, operation: u64) {
+        let _ = (process, ordinal, operation);
+    }
+
     /// A process has ended.
     fn ended(&mut self, process: ProcessId) {
         let _ = process;
@@ -85,23 +100,70 @@ pub trait Strategy {
 
 /// The strategy that a plan names, with what a first run of the plan has told.
 pub(crate) fn strategy(plan: StrategyPlan, seed: Seed, first_run: &FirstRun) -> Box<dyn Strategy> {
-    let none = StepCounts::default();
     let counts = match first_run {
-        FirstRun::None => &none,
-        FirstRun::Told(counts) => counts,
-        FirstRun::Is(counts) => return Box::new(Counting { random: Random::new(seed), counts: counts.clone() }),
+        FirstRun::None => None,
+        FirstRun::Told(counts) => Some(counts),
+        FirstRun::Is(tally) => return Box::new(Counting { random: Random::new(seed), tally: tally.clone() }),
     };
     match plan {
         StrategyPlan::Timed => Box::new(Timed),
         StrategyPlan::Random => Box::new(Random::new(seed)),
         StrategyPlan::RoundRobin => Box::<RoundRobin>::default(),
         StrategyPlan::Pct { depth, steps } => {
-            Box::new(Pct::new(seed, depth, if steps == 0 { counts.steps } else { steps }))
+            let counted = counts.map_or(0, StepCounts::steps);
+            Box::new(Pct::new(seed, depth, if steps == 0 { counted } else { steps }))
         }
         StrategyPlan::Pos => Box::new(Pos::new(seed)),
-        StrategyPlan::Urw => Box::new(Urw::new(seed, counts)),
-        StrategyPlan::Surw => Box::new(Surw::new(seed, counts)),
+        StrategyPlan::Urw => Box::new(Urw::new(seed, counts.map_or(&[], StepCounts::by_task))),
+        StrategyPlan::Surw => Box::new(Surw::new(seed, counts.map_or(&[], StepCounts::shared))),
         StrategyPlan::SwarmDelay { one_in } => Box::new(SwarmDelay::new(seed, one_in)),
+    }
+}
+
+/// What the chaos of a run is scheduled by, from its beginning to its end.
+pub(crate) struct ChaosStrategy {
+    plan: StrategyPlan,
+    seed: Seed,
+    first_run: FirstRun,
+    /// The names of the processes, by id.
+    names: Rc<[String]>,
+    /// Turns to follow instead.
+    pub(crate) guide: Option<Guide>,
+    /// Where who went when is written down, if somebody wants to know.
+    pub(crate) recording: Option<recorder::Recording>,
+    report: Option<guided::Report>,
+}
+
+impl ChaosStrategy {
+    /// That of a plan.
+    pub(crate) fn new(plan: StrategyPlan, seed: Seed, first_run: FirstRun, names: Rc<[String]>) -> ChaosStrategy {
+        ChaosStrategy { plan, seed, first_run, names, guide: None, recording: None, report: None }
+    }
+
+    /// The chaos begins.
+    pub(crate) fn begin(&mut self) -> Box<dyn Strategy> {
+        let strategy: Box<dyn Strategy> = match self.guide.take() {
+            None => strategy(self.plan, self.seed, &self.first_run),
+            Some(guide) => {
+                let report = self.report.get_or_insert_default().clone();
+                Box::new(Following::new(guide, self.names.clone(), report))
+            }
+        };
+        match &self.recording {
+            None => strategy,
+            Some(recording) => Box::new(Recorder::new(strategy, self.names.clone(), recording.clone())),
+        }
+    }
+
+    /// The run has ended, and with it every strategy: who went when, and how well the guide could be followed.
+    pub(crate) fn end(&mut self) -> (Option<Turns>, Option<Guided>) {
+        let turns = self
+            .recording
+            .take()
+            .map(|turns| std::mem::take(&mut *turns.lock().unwrap_or_else(PoisonError::into_inner)));
+        let guided =
+            self.report.take().map(|found| std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner)));
+        (turns, guided)
     }
 }
 

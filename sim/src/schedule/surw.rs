@@ -1,8 +1,8 @@
-//! `surw`: selectively uniform (Zhao, Wolff, Mathur and Roychoudhury, ASPLOS 2025). The seed draws one thing that several processes touch; the orders in which
+//! `surw`: selectively uniform (Zhao, Wolff, Mathur and Roychoudhury, ASPLOS 2025). The seed draws one thing that several tasks touch; the orders in which
 //! they touch it are about equally likely, and everything else goes at random.
 
 use super::footprint::touched;
-use super::step_counts::{StepCounts, TaskKey};
+use super::step_counts::{TaskKey, Touched};
 use super::urw::Left;
 use super::{Ready, Strategy};
 use crate::seed::{Draw, Seed, Stream};
@@ -21,18 +21,28 @@ pub struct Surw {
 
 impl Surw {
     /// The schedule of a seed, by what a first run has counted.
-    pub(crate) fn new(seed: Seed, counts: &StepCounts) -> Surw {
+    pub(super) fn new(seed: Seed, shared: &[Touched]) -> Surw {
         let mut stream = seed.stream("schedule");
-        let shared = counts.shared();
-        let drawn = stream.pick(&shared).copied();
-        let left = Left::new(drawn.map(|(_, counts)| counts.clone()).unwrap_or_default());
+        let drawn = draw_object(shared, &mut stream);
+        let left = Left::new(drawn.map_or(&[], |(_, tasks)| tasks));
         let intended = left.draw(&mut stream);
-        Surw { stream, object: drawn.map(|(object, _)| object), left, intended, candidates: Vec::new() }
+        Surw { stream, object: drawn.map(|(object, _)| *object), left, intended, candidates: Vec::new() }
     }
 
     fn touches(&self, call: &Ready) -> bool {
         self.object.is_some() && touched(call.kind, call.object) == self.object
     }
+}
+
+/// What is touched most, has most orders: a thing's chance is how often it is touched.
+fn draw_object<'a>(shared: &'a [Touched], stream: &mut Stream) -> Option<&'a Touched> {
+    let touches = |(_, tasks): &Touched| tasks.iter().map(|(_, count)| count).sum::<u64>();
+    let mut drawn = stream.below(shared.iter().map(touches).sum());
+    shared.iter().find(|object| {
+        let is_it = drawn < touches(object);
+        drawn = drawn.wrapping_sub(touches(object));
+        is_it
+    })
 }
 
 impl Strategy for Surw {
@@ -46,7 +56,7 @@ impl Strategy for Surw {
         }));
         let choice = if candidates.is_empty() {
             // All want to touch it, and nobody of them was meant, or who was meant waits: one is drawn by what is left.
-            self.left.pick(ready.iter(), &mut self.stream)
+            self.left.pick(ready, &mut self.stream)
         } else {
             candidates[self.stream.below(candidates.len() as u64) as usize]
         };

@@ -1,10 +1,10 @@
 //! `urw`: a random walk in which a task's chance is its share of the steps that are left (Zhao, Wolff, Mathur and Roychoudhury, ASPLOS 2025). With exact
 //! counts, and tasks that don't wait for each other, each interleaving is as likely as every other.
 
-use super::step_counts::{StepCounts, TaskKey};
+use super::by_task::ByTask;
+use super::step_counts::TaskKey;
 use super::{Ready, Strategy};
 use crate::seed::{Draw, Seed, Stream};
-use std::collections::BTreeMap;
 
 /// A walk by the steps left.
 pub struct Urw {
@@ -13,36 +13,56 @@ pub struct Urw {
 }
 
 /// How many steps each task has left.
-pub(super) struct Left(BTreeMap<TaskKey, u64>);
+pub(super) struct Left {
+    /// By rising task.
+    tasks: Vec<(TaskKey, u64)>,
+    /// The sum of it.
+    all: u64,
+    /// Where a task is in `tasks`; past its end: it has not been counted.
+    places: ByTask<usize>,
+    /// The shares of the ready calls; kept for its memory.
+    shares: Vec<u64>,
+}
 
 impl Left {
-    pub(super) fn new(counts: BTreeMap<TaskKey, u64>) -> Left {
-        Left(counts)
+    pub(super) fn new(tasks: &[(TaskKey, u64)]) -> Left {
+        let all = tasks.iter().map(|(_, left)| left).sum();
+        Left { tasks: tasks.to_vec(), all, places: ByTask::default(), shares: Vec::new() }
     }
 
-    /// A task that has taken more steps than were counted has one left, as far as one knows.
-    fn of(&self, call: &Ready) -> u64 {
-        self.0.get(&(call.process, call.ordinal)).copied().unwrap_or(0).max(1)
+    fn place(&mut self, call: &Ready) -> usize {
+        let tasks = &self.tasks;
+        *self.places.of(call, || {
+            tasks.binary_search_by_key(&(call.process, call.ordinal), |(task, _)| *task).unwrap_or(usize::MAX)
+        })
     }
 
-    /// One of the calls, each with a chance of what its task has left. `calls` isn't empty.
-    pub(super) fn pick<'a>(&self, calls: impl Iterator<Item = &'a Ready> + Clone, stream: &mut Stream) -> usize {
-        let all: u64 = calls.clone().map(|call| self.of(call)).sum();
-        let mut drawn = stream.below(all);
-        for (index, call) in calls.enumerate() {
-            let weight = self.of(call);
-            if drawn < weight {
-                return index;
-            }
-            drawn -= weight;
+    /// One of the calls, each with a chance of what its task has left; a task that has taken more steps than were counted has one left, as far as one
+    /// knows. `calls` isn't empty.
+    pub(super) fn pick(&mut self, calls: &[Ready], stream: &mut Stream) -> usize {
+        let mut shares = std::mem::take(&mut self.shares);
+        shares.clear();
+        let mut all = 0;
+        for call in calls {
+            let place = self.place(call);
+            let share = self.tasks.get(place).map_or(1, |(_, left)| (*left).max(1));
+            all += share;
+            shares.push(share);
         }
-        0
+        let mut drawn = stream.below(all);
+        let chosen = shares.iter().position(|share| {
+            let is_it = drawn < *share;
+            drawn = drawn.wrapping_sub(*share);
+            is_it
+        });
+        self.shares = shares;
+        chosen.unwrap_or(0)
     }
 
     /// A task, with a chance of what it has left; `None`: nobody has anything left.
     pub(super) fn draw(&self, stream: &mut Stream) -> Option<TaskKey> {
-        let mut drawn = stream.below(self.0.values().sum());
-        for (task, left) in &self.0 {
+        let mut drawn = stream.below(self.all);
+        for (task, left) in &self.tasks {
             if drawn < *left {
                 return Some(*task);
             }
@@ -53,22 +73,26 @@ impl Left {
 
     /// The task has taken a step.
     pub(super) fn taken(&mut self, call: &Ready) {
-        if let Some(left) = self.0.get_mut(&(call.process, call.ordinal)) {
-            *left = left.saturating_sub(1);
+        let place = self.place(call);
+        if let Some((_, left)) = self.tasks.get_mut(place)
+            && *left > 0
+        {
+            *left -= 1;
+            self.all -= 1;
         }
     }
 }
 
 impl Urw {
     /// The schedule of a seed, by what a first run has counted.
-    pub(crate) fn new(seed: Seed, counts: &StepCounts) -> Urw {
-        Urw { stream: seed.stream("schedule"), left: Left::new(counts.by_task.clone()) }
+    pub(super) fn new(seed: Seed, by_task: &[(TaskKey, u64)]) -> Urw {
+        Urw { stream: seed.stream("schedule"), left: Left::new(by_task) }
     }
 }
 
 impl Strategy for Urw {
     fn next(&mut self, ready: &[Ready], _now_ns: u64) -> usize {
-        let choice = self.left.pick(ready.iter(), &mut self.stream);
+        let choice = self.left.pick(ready, &mut self.stream);
         self.left.taken(&ready[choice]);
         choice
     }

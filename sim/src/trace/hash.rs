@@ -186,7 +186,7 @@ impl TraceHasher {
     }
 
     /// The hash of all that was taken in.
-    pub fn finish(self) -> TraceHash {
+    pub fn finish(&self) -> TraceHash {
         TraceHash(XxHash3_128::oneshot(&self.batch[..self.used]))
     }
 }

@@ -17,6 +17,7 @@ mod pause;
 mod ready;
 mod replay;
 mod schedule;
+mod series;
 mod strategies;
 mod sync;
 mod tasks;

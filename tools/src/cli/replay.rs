@@ -19,6 +19,15 @@ pub(crate) struct ReplayArguments {
     #[arg(long, value_name = "N", requires = "scenario")]
     pub(crate) seed: Option<u64>,
 
+    /// Say whether the recorded violation is still there, by the exit codes that `git bisect run` reads: 0 it is gone, 1 it is there, 125 this
+    /// build can't be judged, 128 our own error. Follows the recorded turns, and before it says gone also tries 40 runs near them.
+    #[arg(long, requires = "file", conflicts_with_all = ["scenario", "seed", "trace"])]
+    pub(crate) git_bisect: bool,
+
+    /// With --git-bisect: count the failures of all runs near the recorded one.
+    #[arg(long, hide = true, requires = "git_bisect")]
+    pub(crate) count_nearby: bool,
+
     /// Write every event to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,

@@ -4,12 +4,12 @@ use super::determinism::{self, Asking, Second};
 use super::grouping::Tally;
 use super::job::Sweep;
 use super::progress::Progress;
-use super::protocol::{Also, Answer, Request};
+use super::protocol::{self, Also, Answer, Request};
 use super::watchdog::{Asked, Worker};
+use crate::artifacts;
 use crate::exit::{Problem, Result};
 use crate::measured::Stopwatch;
 use crate::report::{Difference, RunEvent, RunResult, Sink};
-use crate::reproducer::Reproducer;
 use anyhow::{Context, anyhow};
 use seedstorm_sim::metrics::Latencies;
 use std::collections::{BTreeMap, VecDeque};
@@ -23,6 +23,9 @@ const AHEAD_MAX: u64 = 1024;
 
 /// How often the sweep looks whether it has been interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What is said of a worker that is of another mind than its sweep.
+const UNASKED: &str = "a worker answered what it was not asked";
 
 /// What a worker's thread does next.
 enum Task {
@@ -282,7 +285,7 @@ fn ask(worker: &mut Option<Worker>, request: &Request, asking: &Asking<'_>) -> a
         Some(worker) => worker,
         None => Worker::start()?,
     };
-    let answer = asked.ask(request, asking.limit_ns, asking.is_wanted)?;
+    let answer = asked.ask(protocol::WantedOf::Seed(request), asking.limit_ns, asking.is_wanted)?;
     let is_over = !matches!(
         answer,
         Asked::Answered(Answer::Ended { retires: false, .. } | Answer::Refused(_) | Answer::Failed(_))
@@ -303,6 +306,7 @@ fn run(sweep: &Sweep, queue: &Queue, worker: &mut Option<Worker>, index: u64) ->
         Asked::Abandoned => return Ok(Done::Abandoned),
         Asked::Answered(Answer::Refused(why)) => return Ok(Done::Refused(why)),
         Asked::Answered(Answer::Failed(why)) => return Ok(Done::Broken(anyhow!(why))),
+        Asked::Answered(Answer::Tried { .. }) => return Ok(Done::Broken(anyhow!(UNASKED))),
         Asked::Answered(Answer::Ended { result, latencies, .. }) => (*result, latencies),
         Asked::Lost(violation) => {
             let (scenario, _) = sweep.run(index);
@@ -342,13 +346,14 @@ fn reproduce(
         Asked::Abandoned => Ok(None),
         Asked::Answered(Answer::Refused(why)) => return Ok(Done::Broken(anyhow!(why))),
         Asked::Answered(Answer::Failed(why)) => Err(why),
+        Asked::Answered(Answer::Tried { .. }) => return Ok(Done::Broken(anyhow!(UNASKED))),
         Asked::Answered(Answer::Ended { result, .. }) => Ok(result.reproducer),
         Asked::Lost(violation) => {
             // It took its decisions with it: the plan alone must do.
             let (scenario, plan) = (sweep.run(index).0, sweep.plan(index)?);
             let result = RunResult::lost(scenario, &plan, 0, violation);
-            let written = Reproducer::new(&plan, &result, request.crash_points, None).write(folder);
-            written.map(|path| Some(path.display().to_string())).map_err(|error| format!("{error:#}"))
+            let written = artifacts::keep_lost(&plan, &result, request.crash_points, folder);
+            written.map(|path| Some(path.display().to_string())).map_err(|problem| problem.to_string())
         }
     };
     Ok(Done::Reproduced(index, fingerprint, path))

@@ -1,6 +1,6 @@
 //! Runs a seed a second time, in a fresh process, and finds the first step where two runs differ. Which seeds is `cli::sweep::Share`'s choice.
 
-use super::protocol::{Also, Answer, Request};
+use super::protocol::{Also, Answer, Request, WantedOf};
 use super::watchdog::{Asked, TIMED_OUT, Worker};
 use crate::report::{Difference, RunResult};
 use crate::traced;
@@ -43,7 +43,7 @@ pub(crate) fn check(
     asking: &Asking<'_>,
 ) -> anyhow::Result<Second> {
     let mut fresh = Worker::start()?;
-    let (second_hash, difference) = match fresh.ask(request, asking.limit_ns, asking.is_wanted)? {
+    let (second_hash, difference) = match fresh.ask(WantedOf::Seed(request), asking.limit_ns, asking.is_wanted)? {
         Asked::Abandoned => return Ok(Second::Abandoned),
         Asked::Answered(Answer::Ended { result, .. }) if first.did_the_same(&result) => return Ok(Second::Same),
         Asked::Answered(Answer::Ended { result, .. }) => {
@@ -53,6 +53,7 @@ pub(crate) fn check(
         Asked::Answered(Answer::Refused(why) | Answer::Failed(why)) => {
             (None, (None, format!("the second run did not begin: {why}")))
         }
+        Asked::Answered(Answer::Tried { .. }) => (None, (None, "the second run was of something else".to_owned())),
         Asked::Lost(violation) if violation.invariant == TIMED_OUT => return Ok(Second::TimedOut(violation)),
         Asked::Lost(violation) => (None, (None, format!("the second run: {}", violation.message))),
     };
@@ -113,5 +114,8 @@ fn trace(request: &Request, worker: Option<Worker>, path: &Path, asking: &Asking
         None => Worker::start()?,
     };
     let request = Request { also: Also::Trace(path.to_owned()), ..request.clone() };
-    Ok(matches!(worker.ask(&request, asking.limit_ns, asking.is_wanted)?, Asked::Answered(Answer::Ended { .. })))
+    Ok(matches!(
+        worker.ask(WantedOf::Seed(&request), asking.limit_ns, asking.is_wanted)?,
+        Asked::Answered(Answer::Ended { .. })
+    ))
 }

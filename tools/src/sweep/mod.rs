@@ -4,6 +4,7 @@ mod coordinator;
 mod determinism;
 mod grouping;
 mod job;
+mod pool;
 mod progress;
 mod protocol;
 mod watchdog;
@@ -11,6 +12,7 @@ mod worker;
 
 pub(crate) use coordinator::{Swept, interrupt_flag, sweep as carry_out};
 pub(crate) use job::{SeedSet, Sweep, jobs};
+pub(crate) use pool::Pool;
 pub(crate) use worker::work;
 
 use crate::catalogue::Catalogue;
@@ -98,7 +100,7 @@ const SEEDS_BEFORE: u64 = 20;
 fn reproduce(program: &str, arguments: &SweepArguments, summary: &SweepSummary, exit: Exit) -> Option<String> {
     let draw = [arguments.draw.words(), arguments.check.words()].concat();
     let words: Vec<String> = match exit {
-        Exit::Pass | Exit::Usage | Exit::Internal | Exit::Interrupted => return None,
+        Exit::Pass | Exit::Usage | Exit::Internal | Exit::Interrupted | Exit::Unclear | Exit::Broken => return None,
         Exit::Nondeterministic => {
             let difference = summary.differences.first()?;
             // It may depend on the runs before it in its process: some of them come along.

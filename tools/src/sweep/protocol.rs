@@ -2,6 +2,7 @@
 
 use crate::report::RunResult;
 use seedstorm_sim::Options;
+use seedstorm_sim::explore::{Trial, Tried};
 use seedstorm_sim::invariant::CrashPoints;
 use seedstorm_sim::metrics::Latencies;
 use serde::de::DeserializeOwned;
@@ -10,7 +11,27 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// What the worker shall do.
+/// What a worker can be asked for.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Wanted {
+    /// A seed.
+    Seed(Request),
+    /// A plan, with or without turns to follow.
+    Trial(Box<Trial>),
+}
+
+/// [`Wanted`], borrowed: what is sent.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum WantedOf<'a> {
+    /// A seed.
+    Seed(&'a Request),
+    /// A plan, with or without turns to follow.
+    Trial(&'a Trial),
+}
+
+/// What the worker shall do with a seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Request {
     /// The scenario's name.
@@ -48,6 +69,13 @@ pub(crate) enum Answer {
         /// Its simulated latencies by name: the result has their quantiles only, and those can't be added up.
         latencies: BTreeMap<String, Latencies>,
         /// Whether the worker ends now: something of the run could not be taken out of its memory.
+        retires: bool,
+    },
+    /// The trial has ended.
+    Tried {
+        /// What it came to.
+        tried: Box<Tried>,
+        /// As in `Ended`.
         retires: bool,
     },
     /// The run could not begin: the plan can't be drawn or run.
@@ -91,10 +119,10 @@ mod tests {
             also: Also::Nothing,
         };
         let mut line = b"a program says hello, without a new line".to_vec();
-        send(&mut line, &request).expect("memory takes everything");
+        send(&mut line, &WantedOf::Seed(&request)).expect("memory takes everything");
         let line = String::from_utf8(line).expect("text");
-        assert_eq!(receive(&line), Some(request));
-        assert_eq!(receive::<Request>("hello\n"), None);
-        assert_eq!(receive::<Request>("\u{1e}{\"half\n"), None);
+        assert_eq!(receive(&line), Some(Wanted::Seed(request)));
+        assert_eq!(receive::<Wanted>("hello\n"), None);
+        assert_eq!(receive::<Wanted>("\u{1e}{\"half\n"), None);
     }
 }

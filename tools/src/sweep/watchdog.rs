@@ -1,6 +1,6 @@
 //! The sweep's side of one worker process: starts it, asks it, ends it when it takes too long, and says how it died.
 
-use super::protocol::{Answer, Request, receive, send};
+use super::protocol::{Answer, WantedOf, receive, send};
 use anyhow::Context;
 use seedstorm_sim::invariant::Violation;
 use std::io::{BufRead, BufReader, Read};
@@ -84,13 +84,13 @@ impl Worker {
     /// The operating system can't end the worker.
     pub(crate) fn ask(
         &mut self,
-        request: &Request,
+        wanted: WantedOf<'_>,
         limit_ns: u64,
         is_wanted: &dyn Fn() -> bool,
     ) -> anyhow::Result<Asked> {
         let stopwatch = Stopwatch::start();
         // A worker that is dead already says so by its status.
-        let _ = send(&mut self.input, request);
+        let _ = send(&mut self.input, &wanted);
         loop {
             let left_ns = limit_ns.saturating_sub(stopwatch.elapsed_ns());
             match self.answers.recv_timeout(LOOK_EVERY.min(Duration::from_nanos(left_ns))) {

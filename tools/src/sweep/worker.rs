@@ -1,12 +1,13 @@
 //! A worker process: runs seeds that arrive on its standard input, one at a time. Who gets which seed is the coordinator's business.
 
-use super::protocol::{Also, Answer, Request, receive, send};
+use super::protocol::{Also, Answer, Request, Wanted, receive, send};
+use crate::artifacts;
 use crate::catalogue::Catalogue;
 use crate::exit::{Exit, Problem, Result};
 use crate::measured;
 use crate::report::RunResult;
-use crate::reproducer::Reproducer;
 use crate::traced::Tracing;
+use seedstorm_sim::explore::{self, Trial};
 use seedstorm_sim::metrics::{Latencies, Measurements};
 use seedstorm_sim::{Seed, Settings};
 use std::collections::BTreeMap;
@@ -23,9 +24,12 @@ pub(crate) fn work(catalogue: Catalogue, output: &mut impl Write) -> Result<Exit
         .name("requests".into())
         .spawn(move || read_requests(&sender))
         .map_err(anyhow::Error::new)?;
-    for request in requests {
-        let answer = answer(catalogue, &request);
-        let retires = matches!(answer, Answer::Ended { retires: true, .. });
+    for wanted in requests {
+        let answer = match wanted {
+            Wanted::Seed(request) => answer(catalogue, &request),
+            Wanted::Trial(trial) => try_out(catalogue, *trial),
+        };
+        let retires = matches!(answer, Answer::Ended { retires: true, .. } | Answer::Tried { retires: true, .. });
         send(output, &answer)?;
         if retires {
             break;
@@ -35,7 +39,7 @@ pub(crate) fn work(catalogue: Catalogue, output: &mut impl Write) -> Result<Exit
 }
 
 /// Reads on while a run goes on. When the sweep is gone, this process ends at once, whatever its run is doing.
-fn read_requests(sender: &mpsc::Sender<Request>) {
+fn read_requests(sender: &mpsc::Sender<Wanted>) {
     let lines = std::io::stdin().lock().lines().map_while(std::io::Result::ok);
     for request in lines.map_while(|line| receive(&line)) {
         if sender.send(request).is_err() {
@@ -57,6 +61,20 @@ fn answer(catalogue: Catalogue, request: &Request) -> Answer {
     }
 }
 
+fn try_out(catalogue: Catalogue, trial: Trial) -> Answer {
+    let scenario = match catalogue.named(&trial.plan.scenario) {
+        Ok(scenario) => scenario,
+        Err(problem) => return Answer::Refused(format!("{problem:?}")),
+    };
+    if let Err(error) = scenario.check(&trial.plan) {
+        return Answer::Refused(error.to_string());
+    }
+    match explore::carry_out(scenario, trial) {
+        Ok(tried) => Answer::Tried { tried: Box::new(tried), retires: seedstorm_sim::blocking::must_retire() },
+        Err(error) => Answer::Refused(error.to_string()),
+    }
+}
+
 fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTreeMap<String, Latencies>)> {
     let scenario = catalogue.named(&request.scenario)?;
     let plan =
@@ -69,16 +87,15 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
     let settings = Settings { listener, crash_points: request.crash_points, ..Settings::default() };
     let measured = measured::run(scenario, &plan, settings)?;
     if let Some(tracing) = tracing {
-        tracing.finish(measured.outcome.trace_hash)?;
+        tracing.finish(&measured.outcome)?;
     }
     let latencies = Measurements::from(&measured.outcome.observations).latencies;
     let mut result = RunResult::new(scenario, &plan, &measured.outcome, measured.wall_ns);
     if let Also::Reproducer(folder) = &request.also
         && !result.passed()
     {
-        let path =
-            Reproducer::new(&plan, &result, request.crash_points, Some(measured.outcome.decisions)).write(folder)?;
-        result.reproducer = Some(path.display().to_string());
+        let kept = artifacts::keep(scenario, &plan, None, &result, request.crash_points, folder)?;
+        result.reproducer = Some(kept.reproducer.display().to_string());
     }
     Ok((result, latencies))
 }

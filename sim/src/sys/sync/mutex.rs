@@ -30,12 +30,14 @@ struct Inner<T> {
 pub(super) struct State {
     pub(super) place: Place,
     holder: Cell<Option<TaskId>>,
+    /// Whether tasks have been woken to try for it.
+    is_tried_for: Cell<bool>,
 }
 
 impl State {
     pub(super) fn release(&self, core: &mut Core) {
         self.holder.set(None);
-        core.wake(WaitKey::Shared(self.place.key));
+        self.is_tried_for.set(core.wake(WaitKey::Shared(self.place.key)));
     }
 
     /// Unlocks within the running step. Nothing happens if the process is dead.
@@ -55,7 +57,7 @@ impl<T> Clone for Mutex<T> {
 impl<T> Mutex<T> {
     /// An unlocked mutex around `value`.
     pub fn new(sys: &Sys, value: T) -> Mutex<T> {
-        let state = State { place: Place::new(sys), holder: Cell::new(None) };
+        let state = State { place: Place::new(sys), holder: Cell::new(None), is_tried_for: Cell::new(false) };
         Mutex { inner: Rc::new(Inner { state, value: RefCell::new(value) }) }
     }
 
@@ -155,6 +157,9 @@ impl Call for Lock<'_> {
         match self.state.holder.get() {
             None => {
                 self.state.holder.set(Some(caller.task));
+                if self.state.is_tried_for.take() {
+                    core.wait_on(WaitKey::Shared(self.state.place.key));
+                }
                 Effect::Done(Ok(()))
             }
             Some(_) if !self.waits => Effect::Done(Err(Errno::WouldBlock)),

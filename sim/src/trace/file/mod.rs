@@ -18,6 +18,9 @@ pub use reader::Reader;
 pub use writer::{FileWriter, Writer};
 
 use super::TraceHash;
+use crate::invariant::Violation;
+use crate::kernel::Outcome;
+use crate::metrics::Measurements;
 use crate::plan::StrategyPlan;
 use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
@@ -28,8 +31,8 @@ use thiserror::Error;
 /// The first bytes of a trace file. The first is no text, so that no text file passes for one.
 pub const MAGIC: [u8; 8] = *b"\xF5trace\r\n";
 
-/// The version of the format. A reader refuses a newer one.
-pub const FORMAT: u32 = 1;
+/// The version of the format. A reader refuses any other. Since 2 a trace holds the plan, and tells how its run ended.
+pub const FORMAT: u32 = 2;
 
 /// Events are gathered until they take up so many bytes, then compressed together.
 const FRAME_BYTES: usize = 256 << 10;
@@ -48,15 +51,43 @@ pub struct Head {
     pub strategy: StrategyPlan,
     /// The names of the processes, in the order of their ids.
     pub processes: Vec<String>,
+    /// The whole plan as TOML; empty when no run was told of.
+    pub plan: String,
 }
 
 /// What stands at the end of a trace that is whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
     /// How many events there are.
     pub events: u64,
     /// The run's hash.
     pub trace_hash: TraceHash,
+    /// How the run ended; `None` when whoever wrote the trace didn't say.
+    pub ending: Option<Ending>,
+}
+
+/// How a run ended: what its outcome tells beside its events.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ending {
+    /// Steps taken.
+    pub steps: u64,
+    /// Simulated time at the end, in nanoseconds.
+    pub simulated_ns: u64,
+    /// What was violated; empty is a pass.
+    pub violations: Vec<Violation>,
+    /// Coverage, faults, counters and latencies.
+    pub measurements: Measurements,
+}
+
+impl From<&Outcome> for Ending {
+    fn from(outcome: &Outcome) -> Ending {
+        Ending {
+            steps: outcome.steps,
+            simulated_ns: outcome.simulated_ns,
+            violations: outcome.violations.clone(),
+            measurements: Measurements::from(&outcome.observations),
+        }
+    }
 }
 
 /// What is wrong with a trace file, and where.
@@ -79,6 +110,11 @@ pub enum Problem {
     /// A newer version has written it.
     #[error("format {0} is newer than {FORMAT}, the newest that this version reads")]
     TooNew(u32),
+    /// An older version has written it.
+    #[error(
+        "format {0} is older than {FORMAT}, the one that this version reads: run its seed or its reproducer again with `--trace`"
+    )]
+    TooOld(u32),
     /// It ends in the middle.
     #[error("the file ends within {0}: it was cut short, or its writer never finished")]
     Truncated(&'static str),

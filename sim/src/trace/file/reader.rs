@@ -36,6 +36,7 @@ impl<R: Read> Reader<R> {
             seed: crate::Seed(0),
             strategy: crate::plan::StrategyPlan::Timed,
             processes: Vec::new(),
+            plan: String::new(),
         };
         let mut reader = Reader {
             input,
@@ -54,6 +55,7 @@ impl<R: Read> Reader<R> {
         match reader.number("the version")? {
             version if version > FORMAT => return Err(at(version_offset, Problem::TooNew(version))),
             0 => return Err(at(version_offset, Problem::Damaged("there is no format 0".into()))),
+            version if version < FORMAT => return Err(at(version_offset, Problem::TooOld(version))),
             _ => {}
         }
         let len = reader.number("the head")?;

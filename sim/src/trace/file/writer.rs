@@ -1,6 +1,6 @@
 //! Writes trace files: as the listener of a run, or event by event. Reading is in `reader`.
 
-use super::{FORMAT, FRAME_BYTES, FRAME_BYTES_MAX, Head, MAGIC, Tail};
+use super::{Ending, FORMAT, FRAME_BYTES, FRAME_BYTES_MAX, Head, MAGIC, Tail};
 use crate::kernel::{Listener, View};
 use crate::plan::StrategyPlan;
 use crate::seed::Seed;
@@ -51,10 +51,10 @@ impl<W: Write> FileWriter<W> {
     ///
     /// # Errors
     /// Those of writing.
-    pub fn finish(mut self, trace_hash: TraceHash) -> io::Result<W> {
+    pub fn finish(mut self, trace_hash: TraceHash, ending: Option<Ending>) -> io::Result<W> {
         self.flush()?;
         self.out.write_all(&[0; 4])?;
-        let tail = Tail { events: self.events, trace_hash };
+        let tail = Tail { events: self.events, trace_hash, ending };
         self.frame_of(&tail)?;
         self.out.flush()?;
         Ok(self.out)
@@ -118,11 +118,11 @@ impl<W: Write + Send + 'static> Writer<W> {
     ///
     /// # Errors
     /// The first error of writing, at whichever event.
-    pub fn finish(self, trace_hash: TraceHash) -> io::Result<W> {
+    pub fn finish(self, trace_hash: TraceHash, ending: Option<Ending>) -> io::Result<W> {
         let state = std::mem::replace(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Gone);
         match state {
-            State::New(out) => FileWriter::new(out, &no_run())?.finish(trace_hash),
-            State::Open(writer) => writer.finish(trace_hash),
+            State::New(out) => FileWriter::new(out, &no_run())?.finish(trace_hash, ending),
+            State::Open(writer) => writer.finish(trace_hash, ending),
             State::Failed(error) => Err(error),
             State::Gone => Err(io::Error::other("the trace's writer was lost in a panic")),
         }
@@ -147,10 +147,16 @@ impl<W: Write> State<W> {
 fn head(view: &View<'_>) -> Head {
     let plan = view.plan();
     let processes = view.processes().map(|process| process.name.to_owned()).collect();
-    Head { scenario: plan.scenario.clone(), seed: plan.seed, strategy: plan.strategy, processes }
+    Head { scenario: plan.scenario.clone(), seed: plan.seed, strategy: plan.strategy, processes, plan: plan.to_toml() }
 }
 
 /// The head of a trace to whose listener nothing was told.
 fn no_run() -> Head {
-    Head { scenario: String::new(), seed: Seed(0), strategy: StrategyPlan::Timed, processes: Vec::new() }
+    Head {
+        scenario: String::new(),
+        seed: Seed(0),
+        strategy: StrategyPlan::Timed,
+        processes: Vec::new(),
+        plan: String::new(),
+    }
 }

@@ -1,0 +1,165 @@
+//! Many runs on one thread, for plans so short that a thread each would cost more than the run. What a single run is, is in `run`; what a thread remembers of
+//! its runs is seen by `ruler`.
+
+use super::ruler::{Begun, Rulers};
+use super::run::{Outcome, RunError, SELF_CONTAINED_SEED, Settings, Threading};
+use super::run::{in_simulation, needs_first_run, run_apart, run_on_used_thread, runtime, thread};
+use crate::invariant::CrashPoints;
+use crate::plan::{Plan, Scenario};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+/// Runs plans of one scenario in turn, nearly all of them on one thread, and hands over each outcome, which is the one that [`crate::run`] gives. What std keeps
+/// for a thread is watched: where a program makes a hash map of std's, its plan is run again on a fresh thread. Not noticed is a program that keeps something in
+/// a thread-local of its own from one run to the next: none may.
+///
+/// A scenario that is self-contained ([`Scenario::is_self_contained`]) is served best: all of its runs share a madsim runtime, too, and a program that draws
+/// from it after all is noticed as well.
+///
+/// `plans` is asked for some plans ahead of the one that is run, and `settings` at each attempt of a plan. `each` ends the series with [`ControlFlow::Break`].
+///
+/// # Errors
+/// As [`crate::run`], at the first plan that can't be run.
+///
+/// # Panics
+/// As [`crate::run`]; and with the panic of `plans`, `settings` or `each`.
+pub fn run_series(
+    scenario: &(dyn Scenario + Sync),
+    plans: impl IntoIterator<Item = Plan, IntoIter: Send>,
+    settings: impl Fn() -> Settings + Send,
+    each: impl FnMut(&Plan, Outcome) -> ControlFlow<()> + Send,
+) -> Result<(), RunError> {
+    let mut series = Series { scenario, plans: plans.into_iter(), ahead: VecDeque::new(), settings, each };
+    let mut marks = MARKS_FIRST;
+    loop {
+        let rulers = Rulers::made_apart(marks)?;
+        marks = (marks * 4).min(MARKS_MAX);
+        let progress = std::thread::scope(|scope| {
+            let run = thread().spawn_scoped(scope, || series.run_on_this_thread(rulers));
+            let run = run.map_err(|error| RunError(error.to_string()))?;
+            run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })?;
+        if progress == Progress::Over {
+            return Ok(());
+        }
+    }
+}
+
+/// A short series makes a short ruler; the longest, a few milliseconds' work, does for thousands of runs.
+const MARKS_FIRST: usize = 1 << 11;
+const MARKS_MAX: usize = 1 << 16;
+
+/// The most plans that are run before their outcomes are handed over.
+const AHEAD_MAX: usize = 64;
+
+#[derive(PartialEq, Eq)]
+enum Progress {
+    Over,
+    /// The thread has made more hash maps than its ruler can count.
+    ThreadIsUsedUp,
+}
+
+struct Series<'a, P, S, E> {
+    scenario: &'a (dyn Scenario + Sync),
+    plans: P,
+    /// Plans that have been asked for.
+    ahead: VecDeque<Plan>,
+    settings: S,
+    each: E,
+}
+
+/// What a run on a used thread came to. `None`: it has to be run apart.
+type Attempt = Option<Result<Outcome, RunError>>;
+
+impl<P, S, E> Series<'_, P, S, E>
+where
+    P: Iterator<Item = Plan>,
+    S: Fn() -> Settings,
+    E: FnMut(&Plan, Outcome) -> ControlFlow<()>,
+{
+    fn run_on_this_thread(&mut self, rulers: Rulers) -> Result<Progress, RunError> {
+        let begun = rulers.begin()?;
+        if self.scenario.is_self_contained() {
+            self.run_in_one_simulation(begun)
+        } else {
+            self.run_in_simulations(begun)
+        }
+    }
+
+    /// Each run in a simulation of its own.
+    fn run_in_simulations(&mut self, mut begun: Begun) -> Result<Progress, RunError> {
+        // Each simulation makes hash maps, always as many.
+        let of_one = begun.hash_maps(|| in_simulation(SELF_CONTAINED_SEED, Threading::Used, || ())).1;
+        while begun.has_room() {
+            self.ask_ahead(1);
+            let Some(plan) = self.ahead.pop_front().map(Rc::new) else { return Ok(Progress::Over) };
+            let settings = (self.settings)();
+            let attempt = if can_follow(&settings) {
+                // A first run that counts steps is a run, too.
+                let runs = 1 + usize::from(needs_first_run(&plan, &settings));
+                let run = || run_on_used_thread(self.scenario, &plan, settings, false);
+                let (outcome, hash_maps) = begun.hash_maps(run);
+                (hash_maps.is_some() && hash_maps == of_one.map(|of_one| of_one * runs)).then_some(outcome)
+            } else {
+                None
+            };
+            if self.hand_over(&plan, attempt)?.is_break() {
+                return Ok(Progress::Over);
+            }
+        }
+        Ok(Progress::ThreadIsUsedUp)
+    }
+
+    /// Runs in one simulation, a handful at a time. Whoever is called between runs should see the real clock, so that is done outside.
+    fn run_in_one_simulation(&mut self, mut begun: Begun) -> Result<Progress, RunError> {
+        let runtime = runtime(SELF_CONTAINED_SEED, Threading::Used);
+        let mut attempts: Vec<(Rc<Plan>, Attempt)> = Vec::with_capacity(AHEAD_MAX);
+        while begun.has_room() {
+            self.ask_ahead(AHEAD_MAX);
+            if self.ahead.is_empty() {
+                return Ok(Progress::Over);
+            }
+            runtime.block_on(async {
+                while let Some(plan) = self.ahead.pop_front().map(Rc::new) {
+                    let settings = (self.settings)();
+                    let attempt = can_follow(&settings)
+                        .then(|| begun.untouched(|| run_on_used_thread(self.scenario, &plan, settings, true)));
+                    let attempt = attempt.flatten();
+                    // A violation is what one looks for: whoever does so should hear of it before more is run.
+                    let goes_on = matches!(&attempt, Some(Ok(outcome)) if outcome.passed());
+                    attempts.push((plan, attempt));
+                    if !goes_on {
+                        break;
+                    }
+                }
+            });
+            for (plan, attempt) in attempts.drain(..) {
+                if self.hand_over(&plan, attempt)?.is_break() {
+                    return Ok(Progress::Over);
+                }
+            }
+        }
+        Ok(Progress::ThreadIsUsedUp)
+    }
+
+    /// Asks for plans until so many are there.
+    fn ask_ahead(&mut self, count: usize) {
+        let missing = count.saturating_sub(self.ahead.len());
+        self.ahead.extend(self.plans.by_ref().take(missing));
+    }
+
+    fn hand_over(&mut self, plan: &Plan, attempt: Attempt) -> Result<ControlFlow<()>, RunError> {
+        let outcome = match attempt {
+            Some(outcome) => outcome?,
+            // What its hash maps were like depended on the runs before it.
+            None => run_apart(self.scenario, plan, (self.settings)())?,
+        };
+        Ok((self.each)(plan, outcome))
+    }
+}
+
+/// Whether a run may follow others on their thread: recoveries at crash points need threads of their own.
+fn can_follow(settings: &Settings) -> bool {
+    settings.crash_points == CrashPoints::None
+}
