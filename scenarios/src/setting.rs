@@ -111,8 +111,6 @@ pub fn check(settings: &[Setting], found: &BTreeMap<String, Value>, others: &[&s
     Ok(())
 }
 
-pub use seedstorm_sim::plan::MUTANT;
-
 /// The plainest value of each setting: the least that is drawn, or the first word. Latency and persistence are parts of the plan of their own.
 pub(crate) fn plainest(settings: &[Setting]) -> BTreeMap<String, Value> {
     let value = |setting: &Setting| match &setting.range {
@@ -121,6 +119,8 @@ pub(crate) fn plainest(settings: &[Setting]) -> BTreeMap<String, Value> {
     };
     settings.iter().map(|setting| (setting.key.to_owned(), value(setting))).collect()
 }
+
+pub use seedstorm_sim::plan::MUTANT;
 
 fn mutant(option: String, given: &str) -> Result<Value, OptionsError> {
     let names = || seedstorm_model::mutant::catalogue().map(|mutant| mutant.name);

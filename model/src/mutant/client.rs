@@ -22,8 +22,8 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         ..MutantInfo::PLAIN
     },
     MutantInfo {
-        mutant: Mutant::FoundIsTakenForDurable,
-        name: "found-is-taken-for-durable",
+        mutant: Mutant::ClientTakesFoundForDurable,
+        name: "client-takes-found-for-durable",
         about: "a retry acknowledges what it finds, which a dead process may have written and never synced",
         row: "B5",
         scenario: "sqlite-wal",

@@ -104,6 +104,22 @@ pub enum Mutant {
     CoreGuardOnlyInCaller,
     /// The last to arrive yields in a contradiction.
     ContradictionByArrival,
+    /// A client's connections run with synchronous=NORMAL where FULL is promised.
+    NormalForFull,
+    /// A client acknowledges a COMMIT that failed.
+    FailedCommitIsDone,
+    /// A client acknowledges what it finds, and commits nothing.
+    ClientTakesFoundForDurable,
+    /// A client's connections run with synchronous=OFF where NORMAL is promised.
+    OffForNormal,
+    /// A client's readers open the database with immutable=1.
+    ReaderBelievesImmutable,
+    /// A client reads twice without a transaction.
+    LooksWithoutTransaction,
+    /// A client doesn't look for its own earlier effect.
+    RetriesBlindly,
+    /// A client's writers begin deferred.
+    UpgradesSnapshot,
     /// The disk breaks a promise.
     OfDisk(DiskFlaw),
     /// A document is made shorter while its lock is held.
@@ -162,22 +178,6 @@ pub enum Mutant {
     FlagNeverLowered,
     /// A belief is labelled once for each way to it.
     LabelledByWays,
-    /// A client's connections run with synchronous=NORMAL where FULL is promised.
-    NormalForFull,
-    /// A client acknowledges a COMMIT that failed.
-    FailedCommitIsDone,
-    /// A client acknowledges what it finds, and commits nothing.
-    FoundIsTakenForDurable,
-    /// A client's connections run with synchronous=OFF where NORMAL is promised.
-    OffForNormal,
-    /// A client's readers open the database with immutable=1.
-    ReaderBelievesImmutable,
-    /// A client reads twice without a transaction.
-    LooksWithoutTransaction,
-    /// A client doesn't look for its own earlier effect.
-    RetriesBlindly,
-    /// A client's writers begin deferred.
-    UpgradesSnapshot,
 }
 
 /// What there is to know of a mutant.

@@ -3,6 +3,7 @@
 
 use super::findings::Findings;
 use super::page::{STYLE, page};
+use crate::artifacts::TRACE_FILE;
 use crate::exit::{Problem, Result};
 use crate::keep;
 use crate::report::grouped;
@@ -13,9 +14,8 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// The trace and the picture of a failure, beside its reproducer.
-const TRACE: &str = "trace.bin";
-const PICTURE: &str = "report.html";
+/// The name of a failure's picture, beside its reproducer.
+pub(crate) const PICTURE_FILE: &str = "report.html";
 
 #[derive(Template)]
 #[template(path = "sweep.html")]
@@ -138,7 +138,7 @@ fn picture(folder: &Path, reproducer: &Path, command: &str) -> Result<Option<Str
         // Failures of several runs share the folder: nothing says whose a picture in it is.
         return Ok(None);
     }
-    let (trace, picture) = (beside.join(TRACE), beside.join(PICTURE));
+    let (trace, picture) = (beside.join(TRACE_FILE), beside.join(PICTURE_FILE));
     if !picture.exists() && trace.exists() {
         let wrong = |why: String| Problem::usage(format!("{}: {why}", trace.display()));
         let file = File::open(&trace).map_err(|error| wrong(error.to_string()))?;
@@ -186,7 +186,7 @@ mod tests {
             fs::create_dir(&own).expect("a folder");
             fs::write(own.join("reproducer.toml"), reproducer(fingerprint, seed, steps)).expect("a file");
         }
-        fs::write(folder.join("a b-1").join(TRACE), made_up::failing()).expect("a file");
+        fs::write(folder.join("a b-1").join(TRACE_FILE), made_up::failing()).expect("a file");
         fs::write(folder.join("plan.toml"), "format = 1\nscenario = \"storm\"\n").expect("a file");
         let page = page_of_folder(&folder, "seedstorm").expect("they can be read");
         assert!(page.contains("3 failures, 2 different fingerprints"), "{page}");
@@ -194,7 +194,7 @@ mod tests {
         assert!(place("i/x") < place("i/y"), "the larger group comes first");
         assert!(place("</span> 2</td>") < place("</span> 1</td>"), "the shortest of a group comes first");
         // The picture that a trace allows is made, and the link leads to it.
-        assert!(page.contains("href=\"a%20b-1/report.html\"") && folder.join("a b-1").join(PICTURE).exists());
+        assert!(page.contains("href=\"a%20b-1/report.html\"") && folder.join("a b-1").join(PICTURE_FILE).exists());
         assert!(page.contains("first &#60;b&#62;") && !page.contains("more<"), "one line, escaped");
         fs::remove_dir_all(&folder).expect("cleaning up");
     }

@@ -19,5 +19,5 @@ pub(crate) use bars::{Bars, Place};
 pub(crate) use command::report;
 #[allow(unused_imports, reason = "what finds them fills them in")]
 pub(crate) use findings::{Bisected, Estimate, Findings, Shrinkage, Shrunk};
-#[allow(unused_imports, reason = "whoever keeps a failure makes its page")]
+pub(crate) use folder::PICTURE_FILE;
 pub(crate) use page::page;

@@ -58,14 +58,16 @@ fn names(message: &str, processes: &[String]) -> Vec<String> {
     names
 }
 
-/// Whether words have one of the names in them, and not as a part of a longer one.
+/// Whether words have one of the names in them, and not as a part of a longer one. What stands beside a file and bears its name is meant, too: a temporary
+/// one, a damaged one that was put aside.
 fn mentions(words: &str, names: &[String]) -> bool {
     let is_part = |character: char| character.is_alphanumeric() || "-_#/.".contains(character);
     names.iter().any(|name| {
         words.match_indices(name.as_str()).any(|(at, _)| {
             let before = words[..at].chars().next_back();
-            let mut after = words[at + name.len()..].chars();
-            !before.is_some_and(is_part) && !after.next().is_some_and(is_part)
+            let after = words[at + name.len()..].chars().next();
+            let is_beside = name.starts_with('/') && after == Some('.');
+            !before.is_some_and(is_part) && (is_beside || !after.is_some_and(is_part))
         })
     })
 }
@@ -83,7 +85,8 @@ mod tests {
         assert_eq!(names, ["/swarm/documents/document-0", "agent-3#4000008", "key-1"]);
         assert!(mentions("acknowledges agent-3#4000008: wrote", &names));
         assert!(mentions("read key-1 version 2", &names));
-        for words in ["agent-3#40000081 ends", "read key-12 version 2", "open /swarm/documents/document-0.tmp", ""] {
+        assert!(mentions("open /swarm/documents/document-0.tmp.7 (create, exclusive)", &names));
+        for words in ["agent-3#40000081 ends", "read key-12 version 2", "open /swarm/documents/document-01", ""] {
             assert!(!mentions(words, &names), "{words}");
         }
     }
