@@ -6,3 +6,5 @@ pub mod folder;
 pub mod program;
 #[path = "support/scenarios.rs"]
 pub mod scenarios;
+#[path = "support/versions.rs"]
+pub mod versions;

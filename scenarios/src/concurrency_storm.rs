@@ -7,13 +7,15 @@ use crate::{oracle, swarm};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
 use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
 use seedstorm_sim::{Scenario, Seed, World};
+use std::collections::BTreeMap;
+use toml::Value;
 
-/// Sixteen agents write the board, claim and check tasks, take notes and replace documents, all at once.
+/// Four to twenty-four agents write the board, claim and check tasks, take notes and replace documents, all at once.
 pub struct ConcurrencyStorm;
 
 const WORKLOAD: Workload = Workload {
     scenario: "concurrency-storm",
-    workers: 16,
+    workers: &[4, 8, 16, 24],
     kinds: &[
         ("board-write", 30),
         ("board-read", 12),
@@ -25,6 +27,7 @@ const WORKLOAD: Workload = Workload {
         ("checkpoint", 3),
         ("remember", 4),
         ("verify", 1),
+        ("task-needs", 4),
     ],
     calm_halves: [
         &["board-write", "task-claim", "task-check", "task-leave", "verify"],
@@ -47,7 +50,7 @@ const WORKLOAD: Workload = Workload {
     ]),
     lies_before_power_loss: 0,
     kills_of_holders: 15,
-    fixed: &[(swarm::MEMORIES, 1)],
+    fixed: &[(swarm::MEMORIES, 1), (swarm::NEEDS, 1)],
 };
 
 /// How many agents wake after a crash that might have happened: the first repairs, the other meets it. All agents are alike and leave nothing that only
@@ -69,6 +72,10 @@ impl Scenario for ConcurrencyStorm {
 
     fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
         WORKLOAD.check(plan)
+    }
+
+    fn plainest(&self) -> BTreeMap<String, Value> {
+        crate::setting::plainest(crate::workload::SETTINGS)
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {
@@ -93,6 +100,7 @@ impl Scenario for ConcurrencyStorm {
             "wal_reset",
             "ambiguous_commit",
             "reader_held_snapshot",
+            "needs_cycle_refused",
         ]
     }
 

@@ -7,8 +7,10 @@ use crate::{oracle, swarm};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
 use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
 use seedstorm_sim::{Scenario, Seed, World};
+use std::collections::BTreeMap;
+use toml::Value;
 
-/// Eight agents record reasons, contradictions, supersessions and retractions, in batches, all at once.
+/// Three to twelve agents record reasons, contradictions, supersessions and retractions, in batches, all at once.
 pub struct ContradictionAvalanche;
 
 // (kind, chance that a seed has it in percent, how many at most).
@@ -45,6 +47,10 @@ impl Scenario for ContradictionAvalanche {
 
     fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
         workload::check(plan)
+    }
+
+    fn plainest(&self) -> BTreeMap<String, Value> {
+        crate::setting::plainest(crate::avalanche::workload::SETTINGS)
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {

@@ -7,13 +7,15 @@ use crate::{oracle, swarm};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
 use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
 use seedstorm_sim::{Scenario, Seed, World};
+use std::collections::BTreeMap;
+use toml::Value;
 
-/// Eight agents do what they do in the storm, keep days besides, and are killed at it.
+/// Three to twelve agents do what they do in the storm, keep days besides, and are killed at it.
 pub struct Guillotine;
 
 const WORKLOAD: Workload = Workload {
     scenario: "guillotine",
-    workers: 8,
+    workers: &[3, 6, 8, 12],
     kinds: &[
         ("board-write", 20),
         ("board-read", 4),
@@ -71,9 +73,14 @@ impl Scenario for Guillotine {
         WORKLOAD.check(plan)
     }
 
+    fn plainest(&self) -> BTreeMap<String, Value> {
+        crate::setting::plainest(crate::workload::SETTINGS)
+    }
+
     fn populate(&self, plan: &Plan, world: &mut World) {
         swarm::populate(plan, world);
         watch_locks(world);
+        oracle::watch_wakes(world);
         oracle::watch_swarm(world);
         oracle::watch_days(world);
     }

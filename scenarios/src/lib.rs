@@ -12,7 +12,9 @@ pub(crate) mod plans;
 pub mod script;
 pub mod setting;
 pub mod signal_flood;
+pub mod sqlite_wal;
 pub mod swarm;
+pub mod wal;
 pub mod workload;
 
 use seedstorm_sim::Scenario;
@@ -24,5 +26,6 @@ pub fn all() -> &'static [&'static (dyn Scenario + Sync)] {
         &guillotine::Guillotine,
         &signal_flood::SignalFlood,
         &contradiction_avalanche::ContradictionAvalanche,
+        &sqlite_wal::SqliteWal,
     ]
 }

@@ -111,8 +111,16 @@ pub fn check(settings: &[Setting], found: &BTreeMap<String, Value>, others: &[&s
     Ok(())
 }
 
-/// The key of a planted bug. It is never drawn.
-pub const MUTANT: &str = "mutant";
+/// The plainest value of each setting: the least that is drawn, or the first word. Latency and persistence are parts of the plan of their own.
+pub(crate) fn plainest(settings: &[Setting]) -> BTreeMap<String, Value> {
+    let value = |setting: &Setting| match &setting.range {
+        Range::Number(least, _, drawn) => number(drawn.iter().copied().min().unwrap_or(*least)),
+        Range::Word(words) => Value::String(words.first().copied().unwrap_or_default().to_owned()),
+    };
+    settings.iter().map(|setting| (setting.key.to_owned(), value(setting))).collect()
+}
+
+pub use seedstorm_sim::plan::MUTANT;
 
 fn mutant(option: String, given: &str) -> Result<Value, OptionsError> {
     let names = || seedstorm_model::mutant::catalogue().map(|mutant| mutant.name);

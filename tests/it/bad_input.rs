@@ -41,6 +41,14 @@ const BAD: &[(&str, &[&str])] = &[
     ("replay nowhere.toml", &["nowhere.toml", "No such file"]),
     ("replay nowhere.toml --seed 4", &["--seed"]),
     ("replay --scenario stedy --seed 4", &["did you mean `steady`?"]),
+    ("report", &["TRACE|DIR"]),
+    ("report nowhere.trace", &["nowhere.trace", "No such file"]),
+    ("report /proc/version", &["/proc/version", "byte 0: this is no trace: it begins with"]),
+    ("report /proc/self/fdinfo", &["/proc/self/fdinfo", "no reproducer is in this folder"]),
+    ("export nowhere.trace", &["--format"]),
+    ("export --format graphviz nowhere.trace", &["graphviz", "perfetto, shiviz, jsonl"]),
+    ("export --format jsonl nowhere.trace", &["nowhere.trace", "No such file"]),
+    ("export --format jsonl /proc/version", &["/proc/version", "byte 0: this is no trace: it begins with"]),
     ("list nonsense", &["nonsense", "scenarios"]),
     ("completions nosuchshell", &["nosuchshell", "bash"]),
 ];
@@ -98,16 +106,18 @@ fn a_malformed_plan_or_reproducer_is_refused() {
     let plan = program.line("run --scenarios steady --seed 1 --print-plan").out;
     let reproducer = {
         assert_eq!(program.line("run --scenarios violates --seed 3").code, Some(1));
-        std::fs::read_to_string(program.folder.path().join("artifacts/violates-3.toml")).expect("a reproducer")
+        std::fs::read_to_string(program.folder.path().join("artifacts/violates-3/reproducer.toml"))
+            .expect("a reproducer")
     };
     let cases = [
         (plan.replace("format = 1", "format = 99"), "newer"),
         (plan.replace("strategy", "strtegy"), "strtegy"),
         (plan.replace("scenario = \"steady\"", "scenario = \"stedy\""), "did you mean `steady`?"),
         (plan.replace("latency = \"nvme\"", "latency = \"tape\""), "`tape`"),
-        (reproducer.replacen("format = 1", "format = 99", 1), "newer"),
-        (reproducer.replace("[decisions]\nlines = ", "[decisions]\nlines = 9"), "decisions were recorded"),
-        (reproducer.replace(" sleep\n", " slepe\n"), "slepe"),
+        (reproducer.replacen("format = 2", "format = 99", 1), "newer"),
+        (reproducer.replacen("format = 2", "format = 1", 1), "older"),
+        (reproducer.replace("[turns]\nlines = ", "[turns]\nlines = 9"), "turns were recorded"),
+        (reproducer.replacen(" sleep", " slepe", 1), "slepe"),
         (reproducer.replace("trace_hash", "trace_hsah"), "trace_hsah"),
     ];
     for (contents, part) in cases {

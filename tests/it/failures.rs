@@ -20,9 +20,10 @@ fn a_worker_that_aborts_is_its_seeds_failure() {
     assert!(lost["violations"][0]["message"].as_str().is_some_and(|message| message.contains("SIGABRT")), "{lost}");
     assert_eq!(lost["trace_hash"], Value::Null, "it took its hash with it");
     assert_eq!(summary["workers_replaced"], json!(6));
-    let text = std::fs::read_to_string(program.folder.path().join("artifacts/aborts-3.toml")).expect("a reproducer");
-    assert!(text.contains("worker-died") && !text.contains("[decisions]"), "{text}");
-    let said = program.line("replay artifacts/aborts-3.toml");
+    let text = std::fs::read_to_string(program.folder.path().join("artifacts/aborts-3/reproducer.toml"))
+        .expect("a reproducer");
+    assert!(text.contains("worker-died") && !text.contains("[turns]"), "{text}");
+    let said = program.line("replay artifacts/aborts-3/reproducer.toml");
     assert_eq!(said.code, None, "it aborts again");
     assert!(said.err.starts_with("recorded was worker-died: "), "it is said beforehand: {}", said.err);
     assert!(said.err.contains("it ends this process"), "{}", said.err);

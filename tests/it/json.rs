@@ -54,7 +54,7 @@ fn run_gives_one_object() {
     assert_eq!((&runs[1]["scenario"], &runs[1]["verdict"]), (&json!("violates"), &json!("fail")));
     assert_eq!(runs[1]["violations"][0]["fingerprint"], json!("no-late-writes/file/writer/late"));
     assert_eq!(runs[0]["coverage"]["wrote"], runs[0]["metrics"]["transactions"]);
-    assert_eq!(runs[1]["reproducer"], json!("artifacts/violates-3.toml"));
+    assert_eq!(runs[1]["reproducer"], json!("artifacts/violates-3/reproducer.toml"));
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_failure_ends_with_a_command_that_fails_again() {
         "The last events up to the violation:",
         "violated: no-late-writes",
         "fingerprint no-late-writes/file/writer/late",
-        "reproducer: artifacts/violates-3.toml",
+        "reproducer: artifacts/violates-3/reproducer.toml",
     ];
     let places = parts.map(|part| said.out.find(part).unwrap_or_else(|| panic!("`{part}`: {}", said.out)));
     assert!(places.is_sorted(), "in this order: {}", said.out);

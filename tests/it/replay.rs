@@ -24,17 +24,17 @@ fn a_failure_comes_out_as_it_was_recorded() {
 }
 
 #[test]
-fn decisions_decide() {
+fn turns_decide() {
     let program = program();
     program.run("run --scenarios violates --seed 8 --strategy random");
-    let path = program.folder.path().join("artifacts/violates-8.toml");
+    let path = program.folder.path().join("artifacts/violates-8/reproducer.toml");
     let text = std::fs::read_to_string(&path).expect("a reproducer");
-    // The same plan without its decisions takes another way: the default rule alone.
-    let start = text.find("[decisions]").expect("decisions");
+    // The same plan without its turns takes another way: the default rule alone.
+    let start = text.find("[turns]").expect("turns");
     let end = text.find("[plan]").expect("a plan");
-    let without = format!("{}[decisions]\nlines = 0\ntext = \"\"\n\n{}", &text[..start], &text[end..]);
+    let without = format!("{}[turns]\nlines = 0\ntext = \"\"\n\n{}", &text[..start], &text[end..]);
     std::fs::write(&path, without).expect("a file");
-    let replayed = program.run("replay artifacts/violates-8.toml");
+    let replayed = program.run("replay artifacts/violates-8/reproducer.toml");
     assert_eq!(replayed["replay"]["reproduced"], json!(false), "{replayed}");
     assert!(replayed["replay"]["differs"].as_array().is_some_and(|differs| !differs.is_empty()), "{replayed}");
 }
@@ -43,33 +43,50 @@ fn decisions_decide() {
 fn drift_is_told() {
     let program = program();
     program.run("run --scenarios violates --seed 8 --strategy random");
-    let path = program.folder.path().join("artifacts/violates-8.toml");
+    let path = program.folder.path().join("artifacts/violates-8/reproducer.toml");
     let text = std::fs::read_to_string(&path).expect("a reproducer");
-    let line = text.lines().find(|line| line.ends_with(" sleep")).expect("a decision on a sleep");
+    let line = text.lines().find(|line| line.ends_with(" sleep")).expect("a turn that ends with a sleep");
     std::fs::write(&path, text.replacen(line, &line.replace("sleep", "rename"), 1)).expect("a file");
-    let replayed = program.run("replay artifacts/violates-8.toml");
+    let replayed = program.run("replay artifacts/violates-8/reproducer.toml");
     let drift = replayed["replay"]["drift"].as_str().expect("a drift");
     assert!(drift.contains("rename") && drift.contains("step"), "{drift}");
     assert_eq!(replayed["replay"]["reproduced"], json!(false));
 }
 
 #[test]
-fn many_decisions_go_into_a_file_of_their_own() {
+fn many_turns_go_into_a_file_of_their_own() {
     let program = program();
     let run = program.run("run --scenarios panics --seed 3 --strategy random --workers 300");
     assert_eq!(run["verdict"], json!("fail"));
-    let artifacts = program.folder.path().join("artifacts");
-    let decisions = artifacts.join("panics-3.decisions");
-    assert!(decisions.metadata().expect("a side file").len() > 4096);
-    let replayed = program.run("replay artifacts/panics-3.toml");
-    assert_eq!(replayed["replay"]["reproduced"], json!(true), "{replayed}");
-    let text = std::fs::read_to_string(&decisions).expect("the side file");
-    std::fs::write(&decisions, &text[..text.len() / 2]).expect("a file");
-    let said = program.line("replay artifacts/panics-3.toml");
+    let folder = program.folder.path().join("artifacts/panics-3");
+    let turns = folder.join("turns.txt.zst");
+    let bytes = std::fs::read(&turns).expect("a side file");
+    for path in ["artifacts/panics-3/reproducer.toml", "artifacts/panics-3"] {
+        let replayed = program.run(&format!("replay {path}"));
+        assert_eq!(replayed["replay"]["reproduced"], json!(true), "{replayed}");
+    }
+    std::fs::write(&turns, &bytes[..bytes.len() / 2]).expect("a file");
+    let said = program.line("replay artifacts/panics-3");
     assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("panics-3.decisions") && said.err.contains("were recorded"), "{}", said.err);
-    std::fs::remove_file(&decisions).expect("removing");
-    assert_eq!(program.line("replay artifacts/panics-3.toml").code, Some(2));
+    assert!(said.err.contains("turns.txt.zst"), "{}", said.err);
+    std::fs::remove_file(&turns).expect("removing");
+    assert_eq!(program.line("replay artifacts/panics-3").code, Some(2));
+}
+
+#[test]
+fn a_failure_has_a_folder_with_all_that_is_known_of_it() {
+    let program = program();
+    let said = program.line("run --scenarios violates --seed 8");
+    let folder = program.folder.path().join("artifacts/violates-8");
+    let summary = std::fs::read_to_string(folder.join("summary.txt")).expect("a summary");
+    let last = said.out.lines().last().expect("a last line");
+    assert!(summary.ends_with("seedstorm replay artifacts/violates-8/reproducer.toml\n"), "{summary}");
+    assert!(last.ends_with("replay artifacts/violates-8/reproducer.toml"), "{last}");
+    assert!(summary.contains("FAILED violates seed 8") && summary.contains("The last events up to the violation"));
+    // The trace is that of the run.
+    let trace = program.folder.path().join("again.trace");
+    program.line("replay artifacts/violates-8 --trace again.trace");
+    assert_eq!(std::fs::read(folder.join("trace.bin")).expect("a trace"), std::fs::read(trace).expect("a trace"));
 }
 
 #[test]
@@ -82,7 +99,7 @@ fn nothing_is_overwritten() {
     let names = || std::fs::read_dir(&artifacts).expect("artifacts").count();
     assert_eq!(names(), 1, "the same again is the same file");
     let other = program.run("run --scenarios violates --seed 8 --workers 5");
-    assert_eq!(other["reproducer"], json!("artifacts/violates-8-2.toml"));
+    assert_eq!(other["reproducer"], json!("artifacts/violates-8-2/reproducer.toml"));
     assert_eq!(names(), 2);
 }
 
@@ -90,13 +107,13 @@ fn nothing_is_overwritten() {
 fn a_failure_that_passes_for_no_reason_is_nondeterminism() {
     let program = program();
     program.run("run --scenarios violates --seed 8");
-    let path = program.folder.path().join("artifacts/violates-8.toml");
+    let path = program.folder.path().join("artifacts/violates-8/reproducer.toml");
     let text = std::fs::read_to_string(&path).expect("a reproducer");
     // Another seed, a good one: what stands in the file passes, and the file says that it failed.
     let passes = text.replacen("seed = \"8\"", "seed = \"9\"", 1).replacen("seed = 8", "seed = 9", 1);
     assert_ne!(passes, text);
     std::fs::write(&path, &passes).expect("a file");
-    let said = program.line("replay artifacts/violates-8.toml");
+    let said = program.line("replay artifacts/violates-8/reproducer.toml");
     assert_eq!(said.code, Some(5), "{said:?}");
     assert!(said.out.contains("nothing explains that it passes now"), "{}", said.out);
     // What explains it, is told instead.
@@ -107,7 +124,7 @@ fn a_failure_that_passes_for_no_reason_is_nondeterminism() {
     ] {
         let old = passes.lines().find(|line| line.starts_with(&format!("{key} = "))).expect("a key");
         std::fs::write(&path, passes.replacen(old, &format!("{key} = \"1\""), 1)).expect("a file");
-        let said = program.line("replay artifacts/violates-8.toml");
+        let said = program.line("replay artifacts/violates-8/reproducer.toml");
         assert_eq!(said.code, Some(0), "{key}: {said:?}");
         assert!(said.out.contains(explains) && said.out.contains("not as recorded"), "{key}: {}", said.out);
         assert!(!said.out.contains("nothing explains"), "{key}: {}", said.out);
@@ -118,11 +135,11 @@ fn a_failure_that_passes_for_no_reason_is_nondeterminism() {
 fn another_sqlite_is_said_when_it_does_not_come_out() {
     let program = program();
     program.run("run --scenarios violates --seed 8");
-    let path = program.folder.path().join("artifacts/violates-8.toml");
+    let path = program.folder.path().join("artifacts/violates-8/reproducer.toml");
     let text = std::fs::read_to_string(&path).expect("a reproducer");
     let old = text.lines().find(|line| line.starts_with("sqlite_source_id")).expect("a source id");
     let text = text.replace(old, "sqlite_source_id = \"2019-01-01\"").replacen("steps = ", "steps = 1", 1);
     std::fs::write(&path, text).expect("a file");
-    let replayed = program.run("replay artifacts/violates-8.toml");
+    let replayed = program.run("replay artifacts/violates-8/reproducer.toml");
     assert!(replayed["replay"]["differs"].to_string().contains("recorded with SQLite 2019-01-01"), "{replayed}");
 }

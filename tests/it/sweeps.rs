@@ -49,7 +49,11 @@ fn failures_are_grouped_and_the_first_ones_get_reproducers() {
     assert_eq!(said.code, Some(1));
     let group = &summary["fingerprints"][0];
     assert_eq!(group["seeds"], json!([3, 13, 23, 33, 43, 53]));
-    let paths = ["artifacts/violates-3.toml", "artifacts/violates-13.toml", "artifacts/violates-23.toml"];
+    let paths = [
+        "artifacts/violates-3/reproducer.toml",
+        "artifacts/violates-13/reproducer.toml",
+        "artifacts/violates-23/reproducer.toml",
+    ];
     assert_eq!(group["reproducers"], json!(paths));
     for path in paths {
         let replayed = program.run(&format!("replay {path}"));
@@ -70,7 +74,7 @@ fn people_get_a_summary_and_a_command() {
     assert_eq!(said.err, "", "no progress bar where nobody watches");
     let command = said.out.lines().last().expect("a last line");
     let words: Vec<&str> = command.split(' ').skip(1).collect();
-    assert_eq!(words, ["replay", "artifacts/violates-3.toml"]);
+    assert_eq!(words, ["replay", "artifacts/violates-3/reproducer.toml"]);
     assert_eq!(program.say(&words).code, Some(1), "it fails again");
 }
 

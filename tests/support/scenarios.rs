@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// All scenarios of the program under test.
 pub fn all() -> &'static [Known] {
     let mut all: Vec<Known> = OWN.iter().map(|scenario| scenario as Known).collect();
+    all.extend(crate::versions::all());
     all.extend(seedstorm_scenarios::all());
     Vec::leak(all)
 }

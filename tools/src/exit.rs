@@ -19,6 +19,10 @@ pub enum Exit {
     Nondeterministic = 5,
     /// The harness itself is broken.
     Internal = 70,
+    /// `replay --git-bisect`: this commit can't be judged (what `git bisect run` skips).
+    Unclear = 125,
+    /// `replay --git-bisect`: our own error (what ends `git bisect run`).
+    Broken = 128,
     /// A signal ended a sweep that had found nothing until then (128 and SIGINT, as shells say it).
     Interrupted = 130,
 }
@@ -38,6 +42,16 @@ pub(crate) enum Problem {
     OutputClosed,
     /// The harness or the machine it runs on is broken.
     Internal(anyhow::Error),
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Problem::Usage(message) => f.write_str(message),
+            Problem::OutputClosed => f.write_str("the output was closed"),
+            Problem::Internal(error) => write!(f, "{error:#}"),
+        }
+    }
 }
 
 impl Problem {

@@ -38,13 +38,103 @@ pub(crate) fn create(path: &Path) -> Result<File> {
 pub(crate) fn put(folder: &Path, stem: &str, extension: &str, contents: &[u8]) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(folder).with_context(|| format!("making the folder {}", folder.display()))?;
     let temporary = temporary(folder);
-    let written =
-        write_synced(&temporary, contents).and_then(|()| publish(&temporary, folder, stem, extension, contents));
+    let written = write_synced(&temporary, contents).and_then(|()| link(&temporary, folder, stem, extension, contents));
     // The temporary name goes on every path; the file stays under its own.
     let removed = fs::remove_file(&temporary);
     let path = written.with_context(|| format!("writing {stem}.{extension} into {}", folder.display()))?;
     removed.with_context(|| format!("removing {}", temporary.display()))?;
     Ok(path)
+}
+
+/// Writes a file that may be made again at any time, whole or not at all; what has the name is replaced.
+///
+/// # Errors
+/// It can't be written.
+pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let wrong = |error: io::Error| Problem::usage(format!("{}: can't be written: {error}", path.display()));
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        // A device or a pipe stays what it is.
+        return OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(contents)).map_err(wrong);
+    }
+    let temporary = temporary(folder);
+    let written = write_synced(&temporary, contents).and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|error| {
+        // It may not have come into being.
+        let _ = fs::remove_file(&temporary);
+        wrong(error)
+    })
+}
+
+/// A folder that is filled under a temporary name.
+pub(crate) struct Draft {
+    path: PathBuf,
+    folder: PathBuf,
+}
+
+/// Begins a folder within a folder, which is made if it isn't there.
+///
+/// # Errors
+/// What the file system says.
+pub(crate) fn draft(folder: &Path) -> anyhow::Result<Draft> {
+    fs::create_dir_all(folder).with_context(|| format!("making the folder {}", folder.display()))?;
+    let path = temporary(folder);
+    fs::create_dir(&path).with_context(|| format!("making a folder in {}", folder.display()))?;
+    Ok(Draft { path, folder: folder.to_owned() })
+}
+
+impl Draft {
+    /// Where it is for now.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a file into it.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub(crate) fn write(&self, name: &str, contents: &[u8]) -> anyhow::Result<()> {
+        write_synced(&self.path.join(name), contents).with_context(|| format!("writing {name}"))
+    }
+
+    /// Gives it its name: `STEM`, or `STEM-2` if another has that. One whose file `key` is the same is left as it is, and this one goes. `finish` writes what
+    /// depends on the name.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub(crate) fn publish(
+        self,
+        stem: &str,
+        key: &str,
+        finish: impl Fn(&Path) -> anyhow::Result<Vec<(&'static str, Vec<u8>)>>,
+    ) -> anyhow::Result<PathBuf> {
+        let contents = fs::read(self.path.join(key)).with_context(|| format!("reading {key}"))?;
+        for number in 1..=NUMBERED_MAX {
+            let name = if number == 1 { stem.to_owned() } else { format!("{stem}-{number}") };
+            let path = self.folder.join(name);
+            if !path.exists() {
+                for (name, contents) in finish(&path)? {
+                    let _ = fs::remove_file(self.path.join(name));
+                    self.write(name, &contents)?;
+                }
+                // Another process may have taken the name meanwhile: a folder with something in it is never replaced.
+                if fs::rename(&self.path, &path).is_ok() {
+                    return Ok(path);
+                }
+            }
+            if fs::read(path.join(key)).is_ok_and(|there| there == contents) {
+                return Ok(path);
+            }
+        }
+        anyhow::bail!("{NUMBERED_MAX} folders have that name")
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // Published, it has another name and there is nothing to remove.
+        let _ = fs::remove_dir_all(&self.path);
+    }
 }
 
 fn temporary(folder: &Path) -> PathBuf {
@@ -58,7 +148,7 @@ fn write_synced(path: &Path, contents: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-fn publish(temporary: &Path, folder: &Path, stem: &str, extension: &str, contents: &[u8]) -> io::Result<PathBuf> {
+fn link(temporary: &Path, folder: &Path, stem: &str, extension: &str, contents: &[u8]) -> io::Result<PathBuf> {
     for number in 1..=NUMBERED_MAX {
         let name = if number == 1 { format!("{stem}.{extension}") } else { format!("{stem}-{number}.{extension}") };
         let path = folder.join(name);
@@ -88,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_overwritten_and_nothing_is_doubled() {
+    fn no_file_is_overwritten_and_none_is_doubled() {
         let folder = folder("put");
         let first = put(&folder, "storm-7", "toml", b"one").expect("the first");
         assert_eq!(put(&folder, "storm-7", "toml", b"two").expect("the second"), folder.join("storm-7-2.toml"));
@@ -98,6 +188,50 @@ mod tests {
         let names: Vec<_> =
             fs::read_dir(&folder).expect("the folder").map(|entry| entry.expect("an entry").file_name()).collect();
         assert_eq!(names.len(), 2, "no temporary file is left: {names:?}");
+        fs::remove_dir_all(&folder).expect("cleaning up");
+    }
+
+    #[test]
+    fn what_can_be_made_again_is_replaced_whole() {
+        let folder = folder("replace");
+        fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("page.html");
+        for contents in [b"one".as_slice(), b"two"] {
+            replace(&path, contents).expect("it can be written");
+            assert_eq!(fs::read(&path).expect("the file"), contents);
+        }
+        for nowhere in [path.join("below"), folder.clone()] {
+            assert!(matches!(replace(&nowhere, b"x"), Err(Problem::Usage(_))), "{}", nowhere.display());
+        }
+        assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 1, "no temporary file is left");
+        fs::remove_dir_all(&folder).expect("cleaning up");
+    }
+
+    #[test]
+    fn nothing_is_overwritten_and_nothing_is_doubled() {
+        let folder = folder("draft");
+        let put = |contents: &[u8]| {
+            let draft = draft(&folder).expect("a draft");
+            draft.write("key", contents).expect("a file");
+            draft.publish("storm-7", "key", |path| Ok(vec![("name", path.display().to_string().into_bytes())]))
+        };
+        let first = put(b"one").expect("the first");
+        assert_eq!(first, folder.join("storm-7"));
+        assert_eq!(put(b"two").expect("the second"), folder.join("storm-7-2"));
+        assert_eq!(put(b"one").expect("the first again"), first);
+        assert_eq!(put(b"two").expect("the second again"), folder.join("storm-7-2"));
+        assert_eq!(fs::read(first.join("key")).expect("the first key"), b"one");
+        let name = fs::read_to_string(folder.join("storm-7-2/name")).expect("the second name");
+        assert_eq!(name, folder.join("storm-7-2").display().to_string());
+        assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 2, "no draft is left");
+        fs::remove_dir_all(&folder).expect("cleaning up");
+    }
+
+    #[test]
+    fn a_draft_that_nobody_publishes_goes() {
+        let folder = folder("dropped");
+        drop(draft(&folder).expect("a draft"));
+        assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 0);
         fs::remove_dir_all(&folder).expect("cleaning up");
     }
 

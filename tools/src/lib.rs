@@ -5,17 +5,23 @@
 
 #![forbid(unsafe_code)]
 
+mod artifacts;
+mod bisect;
+mod blob;
 mod catalogue;
 mod cli;
 mod duration;
 mod exit;
+mod export;
 mod fault_options;
+mod git_bisect;
 mod keep;
 mod list;
 mod log;
 mod measured;
 mod misplaced;
 mod panics;
+mod picture;
 mod replay;
 mod report;
 mod reproducer;
@@ -23,8 +29,10 @@ mod run;
 mod seeds;
 mod selftest;
 mod shell;
+mod shrink;
 mod sweep;
 mod traced;
+mod words;
 
 pub use catalogue::Known;
 pub use exit::Exit;
@@ -41,7 +49,7 @@ use std::process::ExitCode;
 
 /// Runs the command line of this process over `scenarios`.
 pub fn main_with(scenarios: &'static [Known]) -> ExitCode {
-    panics::catch(|| main_here(Catalogue::new(scenarios))).into()
+    git_bisect::unless_no_verdict(panics::catch(|| main_here(Catalogue::new(scenarios)))).into()
 }
 
 fn main_here(catalogue: Catalogue) -> Exit {
@@ -83,7 +91,12 @@ fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
         Command::Sweep(arguments) => sweep::sweep(catalogue, &program, arguments),
         Command::Selftest(arguments) => selftest::selftest(catalogue, &program, arguments),
         Command::Replay(arguments) => replay::replay(catalogue, &program, arguments),
+        Command::Report(arguments) => picture::report(&program, arguments),
+        Command::Export(arguments) => export::export(arguments),
+        Command::Bisect(arguments) => bisect::bisect(catalogue, &program, arguments),
+        Command::Shrink(arguments) => shrink::shrink_command(catalogue, &program, arguments),
         Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
+        Command::BisectStep { job } => bisect::step(job),
         Command::Worker => sweep::work(catalogue, &mut std::io::stdout()),
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::exit::{Problem, Result};
 use crate::report::EventLine;
-use seedstorm_sim::kernel::View;
+use seedstorm_sim::kernel::{Listener, View};
 use seedstorm_sim::trace::{Event, layer};
 use seedstorm_sim::{Outcome, Plan, Scenario, Settings};
 use std::collections::VecDeque;
@@ -40,11 +40,27 @@ pub(crate) fn last_events(
     settings: Settings,
     until_step: u64,
 ) -> Result<Vec<EventLine>> {
+    let nobody: Listener = Box::new(|_, _| {});
+    with_last_events(scenario, plan, settings, nobody, until_step).map(|(_, lines)| lines)
+}
+
+/// Runs a plan again, shows its events to a listener, and gives the last ones before a violation as lines.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn with_last_events(
+    scenario: &(dyn Scenario + Sync),
+    plan: &Plan,
+    settings: Settings,
+    mut also: Listener,
+    until_step: u64,
+) -> Result<(Measured, Vec<EventLine>)> {
     let lines = Arc::new(Mutex::new(VecDeque::with_capacity(LAST_EVENTS)));
     let kept = lines.clone();
     // Only the last steps can matter; words for the others would take longer than the run.
     let from_step = until_step.saturating_sub(LAST_EVENTS as u64);
     let listener = move |event: &Event<'_>, view: &View<'_>| {
+        also(event, view);
         if event.step >= from_step {
             let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
             if lines.len() == LAST_EVENTS {
@@ -53,9 +69,9 @@ pub(crate) fn last_events(
             lines.push_back(line(event, view));
         }
     };
-    run(scenario, plan, Settings { listener: Some(Box::new(listener)), ..settings })?;
+    let measured = run(scenario, plan, Settings { listener: Some(Box::new(listener)), ..settings })?;
     let lines = std::mem::take(&mut *lines.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(lines.into())
+    Ok((measured, lines.into()))
 }
 
 fn line(event: &Event<'_>, view: &View<'_>) -> EventLine {

@@ -1,8 +1,10 @@
 //! `replay`: a stored failure, a stored plan or a seed once more, and whether it came out as recorded.
 
+use crate::blob;
 use crate::catalogue::Catalogue;
 use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
+use crate::git_bisect;
 use crate::keep;
 use crate::report::{Replayed, RunEvent, RunResult};
 use crate::reproducer::{self, Replayable, Reproducer};
@@ -25,6 +27,9 @@ struct Again {
 /// # Errors
 /// Bad input, or an output that can't be written.
 pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArguments) -> Result<Exit> {
+    if arguments.git_bisect {
+        return git_bisect::replay(catalogue, arguments);
+    }
     let mut again = again(catalogue, arguments)?;
     if let (Some((reproducer, changed)), Some(chosen)) = (&mut again.recorded, arguments.check.crash_points) {
         explore_otherwise(reproducer, changed, chosen);
@@ -46,7 +51,7 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
             Some((reproducer, _)) => reproducer.crash_points,
             None => arguments.check.crash_points(),
         },
-        decisions: recorded.and_then(|(reproducer, _)| reproducer.decisions.as_ref()),
+        turns: recorded.and_then(|(reproducer, _)| reproducer.turns.as_ref()),
         // What has been kept is not kept again.
         artifacts: if recorded.is_some() { None } else { Some(&arguments.artifacts.artifacts) },
         last_events: !arguments.json,
@@ -80,13 +85,13 @@ fn explore_otherwise(reproducer: &mut Reproducer, changed: &mut Vec<String>, cho
 }
 
 /// What is said of a recorded failure that passes for no reason that can be seen.
-const UNEXPLAINED: &str = "nothing explains that it passes now: the same program with the same SQLite ran the recorded plan and decisions. \
+const UNEXPLAINED: &str = "nothing explains that it passes now: the same program with the same SQLite ran the recorded plan and turns. \
     Either something from outside reaches the run (nondeterminism), or the file was edited";
 
-/// Whether a recorded failure that passes now should have failed. One without decisions was lost with its worker, and that may have had a
+/// Whether a recorded failure that passes now should have failed. One without turns was lost with its worker, and that may have had a
 /// reason outside of the run.
 fn is_unexplained(recorded: &Reproducer, changed: &[String]) -> bool {
-    recorded.violation.is_some() && recorded.decisions.is_some() && changed.is_empty()
+    recorded.violation.is_some() && recorded.turns.is_some() && changed.is_empty()
 }
 
 /// Says beforehand what may leave no chance to say it afterwards.
@@ -116,6 +121,16 @@ fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
                 Again { plan: reproducer.plan.clone(), recorded: Some((*reproducer, changed)), note }
             }
         });
+    }
+    if let Some(word) = &arguments.repro {
+        if !arguments.draw.is_empty() {
+            return Err(Problem::usage(
+                "--repro holds a plan as it is: options about how plans are drawn don't go with it",
+            ));
+        }
+        let (reproducer, changed) = blob::read(word)?;
+        let plan = reproducer.plan.clone();
+        return Ok(Again { plan, recorded: Some((reproducer, changed)), note: Some("--repro".to_owned()) });
     }
     let (Some(scenario), Some(seed)) = (&arguments.scenario, arguments.seed) else {
         return Err(Problem::usage("replay needs a file, or --scenario and --seed"));
@@ -148,6 +163,10 @@ fn command(program: &str, arguments: &ReplayArguments) -> String {
     if let Some(path) = &arguments.file {
         let (path, check) = (path.display().to_string(), arguments.check.words());
         return shell::line([program, "replay", &path].into_iter().chain(check.iter().map(String::as_str)));
+    }
+    if let Some(word) = &arguments.repro {
+        let check = arguments.check.words();
+        return shell::line([program, "replay", "--repro", word].into_iter().chain(check.iter().map(String::as_str)));
     }
     let seed = arguments.seed.unwrap_or_default().to_string();
     let scenario = arguments.scenario.as_deref().unwrap_or_default();

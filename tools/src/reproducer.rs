@@ -1,23 +1,31 @@
-//! Reproducers: a failing run as a TOML file that runs again, whatever becomes of how plans are drawn. Where they are put is `keep`'s business.
+//! Reproducers: a failing run as a TOML file that runs again, whatever becomes of how plans are drawn, and follows its turns even after a change of code.
+//! The folder of a failure, of which it is a part, is in `artifacts`; the short form for logs is in `blob`.
 
 use crate::exit::{Problem, Result};
-use crate::keep;
 use crate::report::RunResult;
 use seedstorm_sim::Plan;
 use seedstorm_sim::invariant::{CrashPoints, Violation};
-use seedstorm_sim::schedule::{Decision, Decisions};
+use seedstorm_sim::schedule::Turns;
 use seedstorm_sim::sqlite;
-use seedstorm_sim::trace::{CallKind, ProcessId};
 use serde::{Deserialize, Serialize};
-use std::fmt::Write;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// The version of the format. A reader refuses a newer one.
-pub const REPRODUCER_FORMAT: u32 = 1;
+pub const REPRODUCER_FORMAT: u32 = 2;
 
-/// Decisions longer than this go into a file of their own, so that people can read the rest.
+/// The name of a reproducer in the folder of its failure.
+pub(crate) const FILE: &str = "reproducer.toml";
+
+/// The name of the file that holds its turns when they are many.
+pub(crate) const TURNS_FILE: &str = "turns.txt.zst";
+
+/// Turns longer than this go into a file of their own, so that people can read the rest.
 const INLINE_BYTES_MAX: usize = 4096;
+
+/// The most bytes of turns that are read: a damaged file must not exhaust memory.
+const TURNS_BYTES_MAX: u64 = 4 << 30;
 
 /// A failing run.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +34,8 @@ pub(crate) struct Reproducer {
     pub(crate) plan: Plan,
     /// How many crash points are explored.
     pub(crate) crash_points: CrashPoints,
-    /// Who steps next; `None` when the worker died before it could tell: then the plan's strategy decides again.
-    pub(crate) decisions: Option<Decisions>,
+    /// Who went when; `None` when the worker died before it could tell: then the plan's strategy decides again.
+    pub(crate) turns: Option<Turns>,
     /// What was violated.
     pub(crate) violation: Option<Violation>,
     /// The hash of the run, as 32 hexadecimal digits.
@@ -43,6 +51,9 @@ struct Stored {
     format: u32,
     scenario: String,
     seedstorm: String,
+    /// The commit that the program was built from, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    git: Option<String>,
     /// Which build of the program: scenarios and models are a part of it, and change without a new version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     build: Option<String>,
@@ -51,20 +62,19 @@ struct Stored {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trace_hash: Option<String>,
     steps: u64,
-    /// Absent in files of versions that explored none.
     #[serde(default)]
     crash_points: CrashPoints,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     violation: Option<Violation>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    decisions: Option<StoredDecisions>,
+    turns: Option<StoredTurns>,
     plan: Plan,
 }
 
-/// Decisions, one in a line: `STEP PROCESS/TASK CALL`, and `delay CALL NANOSECONDS`.
+/// Turns, one in a line.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StoredDecisions {
+struct StoredTurns {
     /// How many lines there are: a file that was cut off is not taken for whole.
     lines: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,42 +83,56 @@ struct StoredDecisions {
     file: Option<String>,
 }
 
+/// The files of a reproducer, not written yet.
+pub(crate) struct Written {
+    /// The reproducer itself.
+    pub(crate) toml: String,
+    /// Its turns, compressed, if they have a file of their own: [`TURNS_FILE`].
+    pub(crate) turns: Option<Vec<u8>>,
+}
+
 impl Reproducer {
     /// The reproducer of a run.
-    pub(crate) fn new(
-        plan: &Plan,
-        result: &RunResult,
-        crash_points: CrashPoints,
-        decisions: Option<Decisions>,
-    ) -> Reproducer {
+    pub(crate) fn new(plan: &Plan, result: &RunResult, crash_points: CrashPoints, turns: Option<Turns>) -> Reproducer {
         let violation = result.violations.first().cloned();
         Reproducer {
             plan: plan.clone(),
             crash_points,
-            decisions,
+            turns,
             violation,
             trace_hash: result.trace_hash.clone(),
             steps: result.steps,
         }
     }
 
-    /// Writes it into a folder, over nothing that is there.
+    /// What is to be written.
     ///
     /// # Errors
-    /// What the file system says.
-    pub(crate) fn write(&self, folder: &Path) -> anyhow::Result<PathBuf> {
-        let stem = format!("{}-{}", self.plan.scenario, self.plan.seed.0);
-        let decisions = match &self.decisions {
+    /// It can't be compressed.
+    pub(crate) fn files(&self) -> anyhow::Result<Written> {
+        self.files_with(INLINE_BYTES_MAX)
+    }
+
+    /// As [`Reproducer::files`], in one file however many turns there are.
+    ///
+    /// # Errors
+    /// It can't be put into TOML.
+    pub(crate) fn in_one_file(&self) -> anyhow::Result<String> {
+        Ok(self.files_with(usize::MAX)?.toml)
+    }
+
+    fn files_with(&self, inline_bytes_max: usize) -> anyhow::Result<Written> {
+        let mut side = None;
+        let turns = match &self.turns {
             None => None,
-            Some(decisions) => {
-                let text = decisions_text(decisions);
+            Some(turns) => {
+                let text = turns.to_text();
                 let lines = text.lines().count();
-                if text.len() <= INLINE_BYTES_MAX {
-                    Some(StoredDecisions { lines, text: Some(text), file: None })
+                if text.len() <= inline_bytes_max {
+                    Some(StoredTurns { lines, text: Some(text), file: None })
                 } else {
-                    let path = keep::put(folder, &stem, "decisions", text.as_bytes())?;
-                    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-                    Some(StoredDecisions { lines, text: None, file: name })
+                    side = Some(zstd::bulk::compress(text.as_bytes(), 3)?);
+                    Some(StoredTurns { lines, text: None, file: Some(TURNS_FILE.to_owned()) })
                 }
             }
         };
@@ -116,6 +140,7 @@ impl Reproducer {
             format: REPRODUCER_FORMAT,
             scenario: self.plan.scenario.clone(),
             seedstorm: env!("CARGO_PKG_VERSION").to_owned(),
+            git: git(),
             build: build(),
             sqlite_source_id: sqlite::source_id().to_owned(),
             sqlite_compile_options: sqlite::compile_options().into_iter().map(str::to_owned).collect(),
@@ -123,10 +148,10 @@ impl Reproducer {
             steps: self.steps,
             crash_points: self.crash_points,
             violation: self.violation.clone(),
-            decisions,
+            turns,
             plan: self.plan.clone(),
         };
-        keep::put(folder, &stem, "toml", toml::to_string(&stored)?.as_bytes())
+        Ok(Written { toml: toml::to_string(&stored)?, turns: side })
     }
 }
 
@@ -144,6 +169,8 @@ pub(crate) enum Replayable {
 /// # Errors
 /// A file that can't be read or is neither: line and key.
 pub(crate) fn read(path: &Path) -> Result<Replayable> {
+    // The folder of a failure stands for the reproducer in it.
+    let path = &if path.is_dir() { path.join(FILE) } else { path.to_owned() };
     let wrong = |why: String| Problem::usage(format!("{}: {}", path.display(), why.trim_end()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let table: toml::Table = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
@@ -160,16 +187,26 @@ pub(crate) fn read(path: &Path) -> Result<Replayable> {
             format.unwrap_or(0)
         )));
     }
+    if format.is_some_and(|format| format < i64::from(REPRODUCER_FORMAT)) {
+        return Err(wrong(format!(
+            "format {} is older than {REPRODUCER_FORMAT}, the only one that this version reads: run its scenario and seed again",
+            format.unwrap_or(0)
+        )));
+    }
     let stored: Stored = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    let decisions = match &stored.decisions {
+    let turns = match &stored.turns {
         None => None,
-        Some(decisions) => Some(read_decisions(path, decisions)?),
+        Some(turns) => Some(read_turns(path, turns)?),
     };
     let mut changed = Vec::new();
     if stored.seedstorm != env!("CARGO_PKG_VERSION") {
         changed.push(format!("recorded with seedstorm {}, this is {}", stored.seedstorm, env!("CARGO_PKG_VERSION")));
     } else if stored.build.is_none() || stored.build != build() {
-        changed.push("recorded with another build of this program".to_owned());
+        let commits = match (&stored.git, git()) {
+            (Some(was), Some(is)) if *was != is => format!(": of commit {was}, this is of {is}"),
+            _ => String::new(),
+        };
+        changed.push(format!("recorded with another build of this program{commits}"));
     }
     if stored.sqlite_source_id != sqlite::source_id() {
         changed.push(format!("recorded with SQLite {}, this is {}", stored.sqlite_source_id, sqlite::source_id()));
@@ -177,7 +214,7 @@ pub(crate) fn read(path: &Path) -> Result<Replayable> {
         changed.push("recorded with SQLite compiled with other options".to_owned());
     }
     let Stored { plan, violation, trace_hash, steps, crash_points, .. } = stored;
-    let reproducer = Reproducer { plan, crash_points, decisions, violation, trace_hash, steps };
+    let reproducer = Reproducer { plan, crash_points, turns, violation, trace_hash, steps };
     Ok(Replayable::Recorded(Box::new(reproducer), changed))
 }
 
@@ -188,97 +225,36 @@ fn build() -> Option<String> {
     Some(format!("{} bytes of {}.{:09}", file.len(), made.as_secs(), made.subsec_nanos()))
 }
 
-fn read_decisions(path: &Path, stored: &StoredDecisions) -> Result<Decisions> {
+/// The commit that the program was built from.
+fn git() -> Option<String> {
+    option_env!("SEEDSTORM_GIT_COMMIT").filter(|commit| !commit.is_empty()).map(str::to_owned)
+}
+
+fn read_turns(path: &Path, stored: &StoredTurns) -> Result<Turns> {
     let (place, text) = match (&stored.text, &stored.file) {
         (Some(text), None) => (path.to_owned(), text.clone()),
         (None, Some(name)) => {
             let side = path.with_file_name(name);
-            let text = std::fs::read_to_string(&side)
-                .map_err(|error| Problem::usage(format!("{}: {error}", side.display())))?;
+            let text =
+                read_compressed(&side).map_err(|error| Problem::usage(format!("{}: {error}", side.display())))?;
             (side, text)
         }
-        _ => return Err(Problem::usage(format!("{}: `decisions` needs one of `text` and `file`", path.display()))),
+        _ => return Err(Problem::usage(format!("{}: `turns` needs one of `text` and `file`", path.display()))),
     };
     let lines = text.lines().count();
     if lines != stored.lines {
         return Err(Problem::usage(format!(
-            "{}: {} decisions were recorded, {lines} are there",
+            "{}: {} turns were recorded, {lines} are there",
             place.display(),
             stored.lines
         )));
     }
-    parse_decisions(&text).map_err(|why| Problem::usage(format!("{}: {why}", place.display())))
+    Turns::from_text(&text).map_err(|why| Problem::usage(format!("{}: turns, {why}", place.display())))
 }
 
-fn decisions_text(decisions: &Decisions) -> String {
+fn read_compressed(path: &PathBuf) -> std::io::Result<String> {
     let mut text = String::new();
-    for Decision { step, process, ordinal, kind } in decisions.departures.iter() {
-        // Writing to a string can't fail.
-        let _ = writeln!(text, "{step} {}/{ordinal} {kind}", process.0);
-    }
-    for (call, delay_ns) in &decisions.delays {
-        let _ = writeln!(text, "delay {call} {delay_ns}");
-    }
-    text
-}
-
-fn parse_decisions(text: &str) -> std::result::Result<Decisions, String> {
-    let mut decisions = Decisions::default();
-    let mut last_step = 0;
-    for (number, line) in text.lines().enumerate() {
-        let wrong = || {
-            format!(
-                "decision {}: `{line}` is neither `STEP PROCESS/TASK CALL` nor `delay CALL NANOSECONDS`",
-                number + 1
-            )
-        };
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            ["delay", call, delay_ns] => {
-                decisions.delays.push((call.parse().map_err(|_| wrong())?, delay_ns.parse().map_err(|_| wrong())?));
-            }
-            [step, task, kind] => {
-                let (process, ordinal) = task.split_once('/').ok_or_else(wrong)?;
-                let step = step.parse().map_err(|_| wrong())?;
-                if step <= last_step {
-                    return Err(format!("decision {}: its step does not come after the one before", number + 1));
-                }
-                last_step = step;
-                decisions.departures.push(Decision {
-                    step,
-                    process: ProcessId(process.parse().map_err(|_| wrong())?),
-                    ordinal: ordinal.parse().map_err(|_| wrong())?,
-                    kind: CallKind::ALL.iter().copied().find(|known| known.name() == kind).ok_or_else(wrong)?,
-                });
-            }
-            _ => return Err(wrong()),
-        }
-    }
-    Ok(decisions)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn decisions(count: u64) -> Decisions {
-        let decision =
-            |step| Decision { step, process: ProcessId(step as u32 % 5), ordinal: 1, kind: CallKind::WriteAt };
-        Decisions { departures: (1..=count).map(decision).collect(), delays: vec![(7, 120_000)] }
-    }
-
-    #[test]
-    fn decisions_survive_their_text() {
-        let decisions = decisions(30);
-        assert_eq!(parse_decisions(&decisions_text(&decisions)), Ok(decisions));
-    }
-
-    #[test]
-    fn what_are_no_decisions_is_refused_by_its_line() {
-        for text in ["2 2/0", "2 2 pwrite", "x 2/0 pwrite", "2 2/0 nosuchcall", "delay 1", "", "delay x 2"] {
-            let text = format!("1 0/0 yield\n{text}\n");
-            assert!(parse_decisions(&text).expect_err(&text).contains("decision 2"), "{text}");
-        }
-        assert!(parse_decisions("2 0/0 yield\n2 1/0 yield\n").is_err(), "steps rise");
-    }
+    let decoder = zstd::Decoder::new(std::fs::File::open(path)?)?;
+    decoder.take(TURNS_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
 }

@@ -1,5 +1,6 @@
 //! `run`: one seed of some scenarios, or one plan. Many seeds are `sweep`'s business; a run again, `replay`'s.
 
+use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
 use crate::cli::RunArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
@@ -7,12 +8,11 @@ use crate::keep;
 use crate::measured;
 use crate::misplaced;
 use crate::report::{Human, RunEvent, RunObject, RunResult, Sink, colours_are_wanted};
-use crate::reproducer::Reproducer;
 use crate::seeds;
 use crate::shell;
 use crate::traced::Tracing;
 use seedstorm_sim::invariant::CrashPoints;
-use seedstorm_sim::schedule::Decisions;
+use seedstorm_sim::schedule::{Guide, Turns};
 use seedstorm_sim::{Plan, Seed, Settings};
 use std::io::Write;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments)
             tracing: tracing.take(),
             without_invariants: arguments.without_invariants,
             crash_points: arguments.check.crash_points(),
-            decisions: None,
+            turns: None,
             artifacts: Some(&arguments.artifacts.artifacts),
             last_events: !arguments.json,
         };
@@ -106,8 +106,8 @@ pub(crate) struct How<'a> {
     pub(crate) without_invariants: bool,
     /// How many crash points are explored.
     pub(crate) crash_points: CrashPoints,
-    /// Follow these decisions.
-    pub(crate) decisions: Option<&'a Decisions>,
+    /// Follow these turns.
+    pub(crate) turns: Option<&'a Turns>,
     /// Where to keep a reproducer if it fails.
     pub(crate) artifacts: Option<&'a Path>,
     /// Find the last events before a violation.
@@ -133,7 +133,7 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
     let settings = || Settings {
         without_invariants: how.without_invariants,
         crash_points: how.crash_points,
-        replay: how.decisions.cloned(),
+        guide: how.turns.map(|turns| Guide { turns: turns.clone(), ..Guide::default() }),
         ..Settings::default()
     };
     let listener = tracing.as_ref().map(Tracing::listener);
@@ -143,17 +143,26 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
     let mut result = RunResult::new(scenario, plan, &measured.outcome, measured.wall_ns);
     let mut last_events = Vec::new();
     if let Some(violation) = measured.outcome.violations.first() {
-        if how.last_events {
-            last_events = measured::last_events(scenario, plan, settings(), violation.step)?;
-        }
-        if let Some(folder) = how.artifacts {
-            match Reproducer::new(plan, &result, how.crash_points, Some(measured.outcome.decisions)).write(folder) {
-                Ok(path) => result.reproducer = Some(path.display().to_string()),
-                Err(error) => unwritten = unwritten.or(Some(format!("{error:#}"))),
+        match how.artifacts {
+            Some(folder) => match artifacts::keep(scenario, plan, how.turns, &result, how.crash_points, folder) {
+                Ok(kept) => {
+                    result.repro = Some(kept.repro);
+                    result.reproducer = Some(kept.reproducer.display().to_string());
+                    last_events = kept.last_events;
+                }
+                Err(Problem::Internal(error)) => {
+                    unwritten = unwritten.or(Some(format!("{error:#}")));
+                    last_events = measured::last_events(scenario, plan, settings(), violation.step)?;
+                }
+                Err(problem) => return Err(problem),
+            },
+            None if how.last_events => {
+                last_events = measured::last_events(scenario, plan, settings(), violation.step)?;
             }
+            None => {}
         }
     }
-    if let Some(drift) = &measured.outcome.drift {
+    if let Some(drift) = measured.outcome.guided.and_then(|guided| guided.drift) {
         let replay = crate::report::Replayed { reproduced: false, drift: Some(drift.to_string()), differs: Vec::new() };
         result.replay = Some(replay);
     }

@@ -33,6 +33,16 @@ impl Past {
         self.seen.get(event.line as usize).is_some_and(|seen| event.tick <= *seen)
     }
 
+    /// The vector clock: of each line that has a part in it, how many of its events lie before this one or are it.
+    pub fn counters(&self) -> impl Iterator<Item = Stamp> {
+        let lines = self.seen.len().max(self.own.line as usize + 1);
+        let tick = |line: u32| match line == self.own.line {
+            true => self.own.tick,
+            false => self.seen.get(line as usize).copied().unwrap_or(0),
+        };
+        (0..lines as u32).map(move |line| Stamp { line, tick: tick(line) }).filter(|stamp| stamp.tick > 0)
+    }
+
     /// Whether another event lies before this one.
     pub fn is_after(&self, event: Stamp) -> bool {
         self.own != event && self.has(event)

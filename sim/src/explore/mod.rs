@@ -1,10 +1,21 @@
 //! Search that runs a run more than once: to find a smaller one that fails alike, or the step at which a failure was sealed. It knows no process, file or
 //! clock: a [`Runner`] carries out what it asks for.
 
+pub mod bisect;
+mod hits;
+pub mod presence;
+mod share;
+mod shrink;
+
+use hits::Hits;
+pub use share::Share;
+pub use shrink::{Shrunk, Size, shrink};
+
 use crate::invariant::{CrashPoints, Violation};
 use crate::kernel::{RunError, Settings, run};
 use crate::plan::{Plan, Scenario};
 use crate::schedule::{Guide, Guided, Turns};
+use crate::trace::CallKind;
 use serde::{Deserialize, Serialize};
 
 /// A run that is asked for.
@@ -23,6 +34,8 @@ pub struct Trial {
 pub struct Tried {
     /// The first violation, if there was one.
     pub violation: Option<Violation>,
+    /// The processes that ran.
+    pub processes: Vec<String>,
     /// Steps of the whole run.
     pub steps: u64,
     /// Steps of its chaos.
@@ -35,6 +48,21 @@ pub struct Tried {
     pub turns: Option<Turns>,
     /// How well the guide could be followed.
     pub guided: Option<Guided>,
+    /// Where faults fell that were planned for a time.
+    pub hits: Vec<Hit>,
+}
+
+/// Where a fault fell that was planned for a time: what its process had done by then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hit {
+    /// The fault's id.
+    pub id: u32,
+    /// The process that it hit; for the machine's own, the one that had stepped last.
+    pub process: String,
+    /// That process's last call.
+    pub kind: CallKind,
+    /// How many calls of that kind it had made, over all its lives.
+    pub nth: u64,
 }
 
 impl Tried {
@@ -71,9 +99,13 @@ pub trait Runner {
 /// The plan can't be run.
 pub fn carry_out(scenario: &(dyn Scenario + Sync), trial: Trial) -> Result<Tried, RunError> {
     let Trial { plan, guide, crash_points } = trial;
-    let outcome = run(scenario, &plan, Settings { guide, crash_points, records_turns: true, ..Settings::default() })?;
+    let hits = Hits::of(&plan);
+    let listener = hits.as_ref().map(Hits::listener);
+    let outcome =
+        run(scenario, &plan, Settings { guide, crash_points, records_turns: true, listener, ..Settings::default() })?;
     let (violation, turns) = (outcome.violations.into_iter().next(), outcome.turns.unwrap_or_default());
     Ok(Tried {
+        processes: outcome.processes,
         steps: outcome.steps,
         chaos_steps: turns.steps,
         preemptions: turns.preemptions,
@@ -81,5 +113,6 @@ pub fn carry_out(scenario: &(dyn Scenario + Sync), trial: Trial) -> Result<Tried
         turns: violation.is_some().then_some(turns),
         violation,
         guided: outcome.guided,
+        hits: hits.map(Hits::found).unwrap_or_default(),
     })
 }

@@ -20,6 +20,14 @@ pub struct Violation {
 }
 
 impl Violation {
+    /// How the second line of the message begins when the violation is not of the run itself, but of what a crash at its step would have left.
+    pub(crate) const OF_A_CRASH: &'static str = "had the power failed at step ";
+
+    /// Whether it is of what a crash would have left: then no event of the run shows it, and the crash is no event either.
+    pub fn is_of_a_crash(&self) -> bool {
+        self.message.lines().nth(1).is_some_and(|line| line.starts_with(Violation::OF_A_CRASH))
+    }
+
     /// A violation of `invariant`; the driver adds step and time.
     pub fn new(invariant: &str, message: impl Into<String>) -> Violation {
         let (message, parts) = (message.into(), ["-"; 3]);

@@ -207,7 +207,10 @@ impl Exploration<'_> {
                 Ok(processes) => processes,
                 // What could not be read back for want of an honest fsync could not be recovered from either.
                 Err(_) if driver.durability_is_void() => return Ok(()),
-                Err(violation) => return Err(violation.clone()),
+                Err(violation) => {
+                    let known = kept.recovery.failed.as_ref().map_or(Ok(()), |failed| driver.unrecovered(failed));
+                    return known.and_then(|()| Err(violation.clone()));
+                }
             };
             driver.survived(&Survivor {
                 disk: &kept.disk,
@@ -259,7 +262,7 @@ impl Core {
         let kept = some_of(kept, message, "kept nothing that was not durable");
         let lost = some_of(lost, message, "lost nothing");
         // Three lines: each of the lists may be long.
-        format!("had the power failed at step {}, {moment}, on a disk\nthat {kept};\n{lost}", self.step)
+        format!("{}{}, {moment}, on a disk\nthat {kept};\n{lost}", Violation::OF_A_CRASH, self.step)
     }
 }
 

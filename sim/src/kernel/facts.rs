@@ -19,6 +19,7 @@ impl Core {
     pub(crate) fn begin_operation(&mut self, identity: &Identity, operation: u64) {
         if self.is_alive(identity) {
             self.operations_begun += 1;
+            self.strategy.began(identity.process, identity.ordinal, operation);
             self.processes[identity.process.0 as usize].set_operation(self.seed, &self.stream_keys, operation);
             crate::sqlite::forget_seed();
         }

@@ -24,6 +24,7 @@ pub(crate) use self::core::Core;
 pub(crate) use control::Control;
 pub(crate) use handle::Kernel;
 pub(crate) use inject::Injected;
+pub use latency::CONSTANT;
 pub use process::{Exit, Program, RestartPolicy};
 pub use run::{Listener, Outcome, RunError, Settings, count_steps, run};
 pub use series::run_series;

@@ -9,14 +9,14 @@ use super::latency::{Latencies, PROFILES};
 use super::process::{Life, Process, Program, STREAM_KEYS};
 use super::timers::Timers;
 use super::view::View;
-use super::world::{FIRST_PID, World};
+use super::world::{FIRST_PID, PREPARATION, World};
 use crate::blocking::{Apart, apart};
 use crate::invariant::{CrashPoints, Driver, Violation};
 use crate::metrics::Observations;
-use crate::plan::{Plan, Scenario, StrategyPlan};
+use crate::plan::{MUTANT, Plan, Scenario, StrategyPlan};
 use crate::schedule::{ChaosStrategy, Decisions, Drift, FirstRun, Guide, Guided, Replay, StepCounts, Turns, strategy};
 use crate::seed::{Path, Seed};
-use crate::sys::disk::{Disk, DiskOptions, Owner};
+use crate::sys::disk::{Disk, DiskFlaw, DiskOptions, Owner};
 use crate::sys::net::Network;
 use crate::trace::{Event, Interest, ProcessId, TraceHash, TraceHasher};
 use madsim::runtime::Runtime;
@@ -67,6 +67,8 @@ pub struct Outcome {
     pub decisions: Decisions,
     /// Where a replay left its recording.
     pub drift: Option<Drift>,
+    /// The names of the processes that ran, without the preparation.
+    pub processes: Vec<String>,
     /// Who went when in the chaos, if it was asked for.
     pub turns: Option<Turns>,
     /// How well the guide's turns could be followed, if there was one.
@@ -399,7 +401,11 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
         end_ns: u64::MAX,
         disk: Disk::new(
             plan.persistence,
-            DiskOptions { capacity_bytes: plan.disk_capacity_bytes, ..DiskOptions::default() },
+            DiskOptions {
+                capacity_bytes: plan.disk_capacity_bytes,
+                flaw: plan.setting_str(MUTANT).and_then(DiskFlaw::parse),
+                ..DiskOptions::default()
+            },
         ),
         network,
         unfinished: processes.iter().filter(|process| process.life != Life::Done).count(),
@@ -477,6 +483,7 @@ impl Core {
         // What a strategy has written down is there once it is gone.
         self.strategy = strategy(StrategyPlan::Timed, self.seed, &FirstRun::None);
         let (turns, guided) = self.chaos_strategy.end();
+        let ran = self.processes.iter().filter(|process| process.boot > 0 && process.role != PREPARATION);
         let hasher = &mut self.hasher;
         hasher.bytes(&self.disk.durable_digest());
         Outcome {
@@ -488,6 +495,7 @@ impl Core {
             observations: self.observations.take(),
             decisions: std::mem::take(&mut self.decisions),
             drift,
+            processes: ran.map(|process| process.name.clone()).collect(),
             turns,
             guided,
         }

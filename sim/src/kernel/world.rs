@@ -7,6 +7,9 @@ use crate::trace::ProcessId;
 use std::future::Future;
 use std::rc::Rc;
 
+/// The role of the preparation.
+pub(super) const PREPARATION: &str = "prepare";
+
 /// The first PID after the machine's boot.
 pub(super) const FIRST_PID: u32 = 101;
 
@@ -60,7 +63,7 @@ impl World {
     {
         assert!(self.processes.is_empty(), "the preparation is the first process");
         self.has_preparation = true;
-        self.process_with("prepare", 0, RestartPolicy::Never, program)
+        self.process_with(PREPARATION, 0, RestartPolicy::Never, program)
     }
 
     /// Adds an invariant.

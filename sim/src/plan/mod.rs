@@ -139,6 +139,9 @@ impl Plan {
     }
 }
 
+/// The setting that plants a bug. It is never drawn.
+pub const MUTANT: &str = "mutant";
+
 /// What a scenario is: a name, a pure function from seed to plan, and the programs that carry the plan out.
 pub trait Scenario {
     /// The name on the command line.
@@ -167,6 +170,11 @@ pub trait Scenario {
     fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
         let _ = plan;
         Ok(())
+    }
+
+    /// The plainest value of each setting: what shrinking tries to bring a failing plan to.
+    fn plainest(&self) -> BTreeMap<String, toml::Value> {
+        BTreeMap::new()
     }
 
     /// Creates the processes and invariants of a plan.

@@ -28,6 +28,8 @@ pub struct Guide {
 pub struct Guided {
     /// The first step that was not as recorded.
     pub drift: Option<TurnDrift>,
+    /// Calls that came as they were recorded, whenever that was.
+    pub calls_followed: u64,
     /// Calls that tasks made and the recording does not have.
     pub calls_new: u64,
     /// Calls that the recording has and tasks did not make where they should.
@@ -99,6 +101,8 @@ struct Place {
     made: u32,
     /// Calls since then that the recording does not have.
     new: Vec<CallKind>,
+    /// How often each operation was begun.
+    begun: BTreeMap<u64, usize>,
     is_lost: bool,
 }
 
@@ -201,6 +205,7 @@ impl Following {
         if calls.get(made) == Some(&kind) {
             self.places[task].made += 1;
             self.places[task].new.clear();
+            self.found.calls_followed += 1;
             return;
         }
         // A call that had to wait was picked again and again; now it need not.
@@ -211,6 +216,7 @@ impl Following {
         if retried > 0 && calls.get(made + retried) == Some(&kind) {
             self.places[task].made += retried as u32 + 1;
             self.places[task].new.clear();
+            self.found.calls_followed += retried as u64 + 1;
             return;
         }
         if made < calls.len() {
@@ -227,6 +233,7 @@ impl Following {
                 place.made = (made + at + ALIKE_CALLS) as u32;
                 place.new.clear();
                 self.found.calls_new -= ALIKE_CALLS as u64;
+                self.found.calls_followed += ALIKE_CALLS as u64;
                 self.found.calls_missing += at as u64;
             } else if place.new.len() >= NEW_CALLS_MAX {
                 place.is_lost = true;
@@ -276,6 +283,23 @@ impl Strategy for Following {
 
     fn started(&mut self, process: ProcessId) {
         self.lives.begin(process);
+    }
+
+    /// Wherever the task was: where an operation begins, its recording is found again.
+    fn began(&mut self, process: ProcessId, ordinal: u32, operation: u64) {
+        let Some(task) = self.by_life.get(&(process, self.lives.of(process), ordinal)).copied() else { return };
+        let place = &mut self.places[task];
+        let times = place.begun.entry(operation).or_insert(0);
+        let recorded = self.guide.turns.tasks[task].operations.iter().filter(|(_, id)| *id == operation);
+        if let Some((made, _)) = recorded.skip(*times).map(|recorded| *recorded).next() {
+            if made > place.made {
+                self.found.calls_missing += u64::from(made - place.made);
+            }
+            place.made = made;
+            place.new.clear();
+            place.is_lost = false;
+        }
+        *times += 1;
     }
 
     fn ended(&mut self, process: ProcessId) {

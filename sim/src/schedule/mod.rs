@@ -81,6 +81,11 @@ pub trait Strategy {
         let _ = process;
     }
 
+    /// A task begins an operation of the plan.
+    fn began(&mut self, process: ProcessId, ordinal: u32, operation: u64) {
+        let _ = (process, ordinal, operation);
+    }
+
     /// A process has ended.
     fn ended(&mut self, process: ProcessId) {
         let _ = process;

@@ -63,12 +63,12 @@ impl Recorder {
         }
     }
 
-    fn task(&mut self, call: &Ready) -> u32 {
-        let boot = self.lives.of(call.process);
+    fn task(&mut self, process: ProcessId, ordinal: u32) -> u32 {
+        let boot = self.lives.of(process);
         let (names, tasks) = (&self.lives.names, &mut self.tasks);
-        *self.by_life.entry((call.process, boot, call.ordinal)).or_insert_with(|| {
-            let process = names[call.process.0 as usize].clone();
-            tasks.push(TaskCalls { name: TaskName { process, boot, ordinal: call.ordinal }, calls: Vec::new() });
+        *self.by_life.entry((process, boot, ordinal)).or_insert_with(|| {
+            let name = TaskName { process: names[process.0 as usize].clone(), boot, ordinal };
+            tasks.push(TaskCalls { name, calls: Vec::new(), operations: Vec::new() });
             tasks.len() as u32 - 1
         })
     }
@@ -85,7 +85,7 @@ impl Strategy for Recorder {
         {
             self.preemptions += 1;
         }
-        let task = self.task(call);
+        let task = self.task(call.process, call.ordinal);
         let calls = &mut self.tasks[task as usize].calls;
         calls.push(call.kind);
         let until = calls.len() as u32;
@@ -101,7 +101,7 @@ impl Strategy for Recorder {
     fn delay(&mut self, call: &Ready, sequence: u64, drawn_ns: u64) -> u64 {
         let delay_ns = self.inner.delay(call, sequence, drawn_ns);
         if delay_ns != drawn_ns {
-            let task = self.task(call);
+            let task = self.task(call.process, call.ordinal);
             let made = self.tasks[task as usize].calls.len() as u32;
             self.delays.push(Delay { task, call: made, kind: call.kind, delay_ns });
         }
@@ -115,6 +115,13 @@ impl Strategy for Recorder {
     fn started(&mut self, process: ProcessId) {
         self.lives.begin(process);
         self.inner.started(process);
+    }
+
+    fn began(&mut self, process: ProcessId, ordinal: u32, operation: u64) {
+        let task = self.task(process, ordinal);
+        let TaskCalls { calls, operations, .. } = &mut self.tasks[task as usize];
+        operations.push((calls.len() as u32, operation));
+        self.inner.began(process, ordinal, operation);
     }
 
     fn ended(&mut self, process: ProcessId) {

@@ -29,6 +29,8 @@ pub struct TaskCalls {
     pub name: TaskName,
     /// The calls that were picked, in order. One that had to wait is there each time that it was picked.
     pub calls: Vec<CallKind>,
+    /// Where it began operations of the plan: how many calls it had made, and the operation's id.
+    pub operations: Vec<(u32, u64)>,
 }
 
 /// A task's name: it depends on nothing that another process does.
@@ -71,20 +73,33 @@ pub struct Delay {
 }
 
 impl Turns {
-    /// The turns as text, one in a line: `PROCESS.BOOT/TASK CALL CALL*COUNT …`, and `delay PROCESS.BOOT/TASK NUMBER CALL NANOSECONDS`.
+    /// The turns as text, one in a line: `PROCESS.BOOT/TASK CALL CALL*COUNT #OPERATION …`, and `delay PROCESS.BOOT/TASK NUMBER CALL NANOSECONDS`.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
-        let mut made = vec![0_usize; self.tasks.len()];
+        let mut made = vec![(0_usize, 0_usize); self.tasks.len()];
         for turn in &self.turns {
-            let TaskCalls { name, calls } = &self.tasks[turn.task as usize];
-            let from = std::mem::replace(&mut made[turn.task as usize], turn.until as usize);
-            text.push_str(&name.to_string());
-            for run in calls.get(from..turn.until as usize).unwrap_or_default().chunk_by(|one, other| one == other) {
-                text.push(' ');
-                text.push_str(run[0].name());
-                if run.len() > 1 {
-                    text.push_str(&format!("*{}", run.len()));
+            let (task, (made, begun)) = (&self.tasks[turn.task as usize], &mut made[turn.task as usize]);
+            text.push_str(&task.name.to_string());
+            let until = (turn.until as usize).min(task.calls.len());
+            loop {
+                let next = task.operations.get(*begun).map(|(at, id)| (*at as usize, *id));
+                if let Some((_, id)) = next.filter(|(at, _)| at <= made) {
+                    text.push_str(&format!(" #{id}"));
+                    *begun += 1;
+                    continue;
                 }
+                if *made >= until {
+                    break;
+                }
+                let end = next.map_or(until, |(at, _)| at.min(until));
+                let kind = task.calls[*made];
+                let count = task.calls[*made..end].iter().take_while(|other| **other == kind).count();
+                text.push(' ');
+                text.push_str(kind.name());
+                if count > 1 {
+                    text.push_str(&format!("*{count}"));
+                }
+                *made += count;
             }
             text.push('\n');
         }
@@ -150,6 +165,11 @@ impl Reading {
         }
         let task = self.task(first).ok_or_else(wrong)?;
         for word in words {
+            if let Some(id) = word.strip_prefix('#') {
+                let TaskCalls { calls, operations, .. } = &mut self.tasks[task as usize];
+                operations.push((calls.len() as u32, id.parse().map_err(|_| wrong())?));
+                continue;
+            }
             let (name, count) = match word.split_once('*') {
                 Some((name, count)) => (name, count.parse().map_err(|_| wrong())?),
                 None => (word, 1_usize),
@@ -169,7 +189,7 @@ impl Reading {
         // Of several hundred the last ones are asked for most.
         let found = self.tasks.iter().rposition(|task| task.name == name);
         let index = found.unwrap_or_else(|| {
-            self.tasks.push(TaskCalls { name, calls: Vec::new() });
+            self.tasks.push(TaskCalls { name, calls: Vec::new(), operations: Vec::new() });
             self.tasks.len() - 1
         });
         Some(index as u32)
@@ -184,7 +204,7 @@ fn call_named(name: &str) -> Option<CallKind> {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "agent-0.1/0 boot pread*3\nagent-1.1/0 boot flock\nagent-0.1/0 fsync\nagent-0.2/1 start\ndelay agent-1.1/0 1 flock 9000\ndelay agent-7.1/0 0 boot 5\n";
+    const TEXT: &str = "agent-0.1/0 boot #7 pread*3 #7 #8\nagent-1.1/0 boot flock\nagent-0.1/0 fsync\nagent-0.2/1 start\ndelay agent-1.1/0 1 flock 9000\ndelay agent-7.1/0 0 boot 5\n";
 
     #[test]
     fn turns_survive_their_text() {
@@ -202,6 +222,7 @@ mod tests {
             "agent-0.1 boot",
             "agent-0.1/0 nosuchcall",
             "agent-0.1/0 boot*x",
+            "agent-0.1/0 #x boot",
             "delay agent-0.1/0 1 flock",
         ] {
             let why = Turns::from_text(&format!("agent-0.1/0 boot\n{line}\n")).expect_err(line);

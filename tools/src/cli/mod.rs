@@ -1,21 +1,29 @@
 //! The command line: one file for each command's arguments. What a command does is in the file of its name beside this folder.
 
+mod bisect;
 mod check;
 mod draw;
+mod export;
 mod list;
 mod output;
 mod replay;
+mod report;
 mod run;
 mod selftest;
+mod shrink;
 mod sweep;
 
+pub(crate) use bisect::BisectArguments;
 pub(crate) use check::CheckArguments;
 pub(crate) use draw::DrawArguments;
+pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use list::{ListArguments, Listed};
 pub(crate) use output::{ArtifactArguments, LogLevel};
 pub(crate) use replay::ReplayArguments;
+pub(crate) use report::ReportArguments;
 pub(crate) use run::RunArguments;
 pub(crate) use selftest::SelftestArguments;
+pub(crate) use shrink::ShrinkArguments;
 pub(crate) use sweep::{Share, SweepArguments};
 
 use clap::{Parser, Subcommand};
@@ -51,6 +59,14 @@ pub(crate) enum Command {
     Selftest(SelftestArguments),
     /// Run a stored failure, a stored plan, or a seed again.
     Replay(ReplayArguments),
+    /// Make a page that shows what happened in a run, or in a sweep.
+    Report(ReportArguments),
+    /// Write a trace in a format that other programs read.
+    Export(ExportArguments),
+    /// Find the step at which a failure was sealed, or the commit that brought it.
+    Bisect(BisectArguments),
+    /// Cut a recorded failure down to the smallest run that still fails alike.
+    Shrink(ShrinkArguments),
     /// List scenarios, faults, strategies, invariants or mutants.
     List(ListArguments),
     /// Print completions for a shell.
@@ -60,6 +76,12 @@ pub(crate) enum Command {
     },
     /// Print the manual page, as roff.
     Man,
+    /// Build and judge one commit: what `bisect --commits` has git run.
+    #[command(hide = true)]
+    BisectStep {
+        /// What is to be done.
+        job: std::path::PathBuf,
+    },
     /// Run seeds that arrive on the standard input: the other half of `sweep`.
     #[command(hide = true)]
     Worker,

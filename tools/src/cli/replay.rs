@@ -8,8 +8,12 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
     /// A reproducer that `run` or `sweep` wrote, or a plan.
-    #[arg(value_name = "FILE", required_unless_present_all = ["scenario", "seed"], conflicts_with_all = ["scenario", "seed"])]
+    #[arg(value_name = "FILE", required_unless_present_any = ["scenario", "repro"], conflicts_with_all = ["scenario", "seed", "repro"])]
     pub(crate) file: Option<PathBuf>,
+
+    /// The word that a failure has printed for logs, instead of a file.
+    #[arg(long, value_name = "WORD", conflicts_with_all = ["scenario", "seed"])]
+    pub(crate) repro: Option<String>,
 
     /// The scenario of the seed.
     #[arg(long, value_name = "S", requires = "seed")]
@@ -18,6 +22,15 @@ pub(crate) struct ReplayArguments {
     /// The seed.
     #[arg(long, value_name = "N", requires = "scenario")]
     pub(crate) seed: Option<u64>,
+
+    /// Say whether the recorded violation is still there, by the exit codes that `git bisect run` reads: 0 it is gone, 1 it is there, 125 this
+    /// build can't be judged, 128 our own error. Follows the recorded turns, and before it says gone also tries 40 runs near them.
+    #[arg(long, requires = "file", conflicts_with_all = ["scenario", "seed", "trace"])]
+    pub(crate) git_bisect: bool,
+
+    /// With --git-bisect: count the failures of all runs near the recorded one.
+    #[arg(long, hide = true, requires = "git_bisect")]
+    pub(crate) count_nearby: bool,
 
     /// Write every event to this file.
     #[arg(long, value_name = "FILE")]

@@ -100,7 +100,7 @@ const SEEDS_BEFORE: u64 = 20;
 fn reproduce(program: &str, arguments: &SweepArguments, summary: &SweepSummary, exit: Exit) -> Option<String> {
     let draw = [arguments.draw.words(), arguments.check.words()].concat();
     let words: Vec<String> = match exit {
-        Exit::Pass | Exit::Usage | Exit::Internal | Exit::Interrupted => return None,
+        Exit::Pass | Exit::Usage | Exit::Internal | Exit::Interrupted | Exit::Unclear | Exit::Broken => return None,
         Exit::Nondeterministic => {
             let difference = summary.differences.first()?;
             // It may depend on the runs before it in its process: some of them come along.

@@ -71,7 +71,12 @@ impl Pool {
                 if !retires {
                     *worker = Some(asked);
                 }
-                Ok(Some(*tried))
+                let mut tried = *tried;
+                if let Some(turns) = &mut tried.turns {
+                    // Their text does not tell it.
+                    turns.preemptions = tried.preemptions;
+                }
+                Ok(Some(tried))
             }
             Asked::Answered(Answer::Failed(why)) => Err(Stopped::Broken(why)),
             Asked::Answered(_) => {

@@ -1,11 +1,11 @@
 //! A worker process: runs seeds that arrive on its standard input, one at a time. Who gets which seed is the coordinator's business.
 
 use super::protocol::{Also, Answer, Request, Wanted, receive, send};
+use crate::artifacts;
 use crate::catalogue::Catalogue;
 use crate::exit::{Exit, Problem, Result};
 use crate::measured;
 use crate::report::RunResult;
-use crate::reproducer::Reproducer;
 use crate::traced::Tracing;
 use seedstorm_sim::explore::{self, Trial};
 use seedstorm_sim::metrics::{Latencies, Measurements};
@@ -94,9 +94,9 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
     if let Also::Reproducer(folder) = &request.also
         && !result.passed()
     {
-        let path =
-            Reproducer::new(&plan, &result, request.crash_points, Some(measured.outcome.decisions)).write(folder)?;
-        result.reproducer = Some(path.display().to_string());
+        let kept = artifacts::keep(scenario, &plan, None, &result, request.crash_points, folder)?;
+        result.reproducer = Some(kept.reproducer.display().to_string());
+        result.repro = Some(kept.repro);
     }
     Ok((result, latencies))
 }

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Makes pages of real runs and tries them in a headless Chromium, driven by plain Node. No part of `cargo test`: it needs a browser, and measures time.
+#
+#     tests/browser/run.sh [FOLDER]     # FOLDER keeps the pages, and screenshots; else all goes
+#
+# SEEDSTORM names a program that is built already; CHROMIUM a browser. Ends with 2 and says so if there is no browser or no Node.
+
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+
+if ! command -v node >/dev/null; then
+    echo 'no Node: install nodejs, version 18 or newer (Debian: apt-get install nodejs)' >&2
+    exit 2
+fi
+
+if [[ $# -gt 0 ]]; then
+    folder=$1
+    mkdir -p "$folder/screenshots"
+else
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+fi
+
+if [[ -z ${SEEDSTORM:-} ]]; then
+    unset RUSTFLAGS
+    cargo build --quiet --locked --release --package seedstorm --manifest-path "$root/Cargo.toml"
+    SEEDSTORM=${CARGO_TARGET_DIR:-$root/target}/release/seedstorm
+fi
+
+# A page of a run of a scenario; its arguments are `run`'s. A failing run ends with 1, which is what some of these are for.
+page() {
+    local name=$1 expected=$2
+    shift 2
+    local exit=0
+    "$SEEDSTORM" run "$@" --artifacts "$folder/kept" --trace "$folder/$name.trace" >"$folder/$name.txt" 2>&1 || exit=$?
+    if [[ $exit -ne $expected ]]; then
+        echo "run $* ended with $exit instead of $expected: another seed is needed" >&2
+        tail -n 5 "$folder/$name.txt" >&2
+        exit 1
+    fi
+    "$SEEDSTORM" report "$folder/$name.trace" --output "$folder/$name.html" >/dev/null
+}
+
+page failing 1 --scenarios concurrency-storm --set mutant=live-owner-reaped-by-age --seed 6
+page messages 1 --scenarios signal-flood --set mutant=merge-skipped --seed 0
+page crash 1 --scenarios guillotine --set mutant=no-sync-before-rename --seed 0
+page passed 0 --scenarios guillotine --seed 1
+page large LARGE_EXIT LARGE_ARGUMENTS
+"$SEEDSTORM" export --format shiviz "$folder/messages.trace" --output "$folder/run.shiviz"
+"$SEEDSTORM" export --format perfetto "$folder/messages.trace" --output "$folder/run.perfetto.json"
+node -e 'JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"))' "$folder/run.perfetto.json"
+
+"$SEEDSTORM" sweep --scenarios guillotine --set mutant=truncate-in-place --seeds 0..12 --artifacts "$folder/artifacts" >"$folder/sweep.txt" 2>&1 || true
+"$SEEDSTORM" report "$folder/artifacts" >/dev/null
+
+node "$here/pages.mjs" "$folder"

@@ -1,0 +1,216 @@
+//! `bisect --commits`: which commit brought a failure. Drives `git bisect run` in a worktree of its own; how one commit is built and judged is in `step`.
+//!
+//! The user's checkout, index and branches are not touched: a worktree has its own head and its own bisection. All of it lies in one folder for
+//! temporary files and goes with it, however this ends.
+
+use super::repository::{Repository, Workplace, git_command, run_to_end};
+use super::step::{self, Job, Step};
+use crate::cli::BisectArguments;
+use crate::duration::words;
+use crate::exit::{Exit, Problem, Result};
+use crate::git_bisect::Judged;
+use crate::measured::Stopwatch;
+use crate::report::SCHEMA_VERSION;
+use crate::reproducer::{self, Replayable};
+use crate::shell;
+use crate::sweep::interrupt_flag;
+use serde::Serialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How commits are built unless the command line says otherwise.
+const BUILD: [&str; 3] = ["cargo", "build", "--release"];
+
+/// What a bisection of commits came to.
+#[derive(Default)]
+struct Outcome {
+    /// The first bad commit; several if what lies between could not be judged.
+    first_bad: Vec<String>,
+    steps: Vec<Step>,
+}
+
+/// Bisects commits.
+///
+/// # Errors
+/// Bad input; git, or a commit at one of both ends, that can't be used.
+pub(crate) fn bisect(arguments: &BisectArguments, range: &str) -> Result<Exit> {
+    let stopwatch = Stopwatch::start();
+    let reproducer = readable(&arguments.file)?;
+    let interrupt = interrupt_flag()?;
+    let repository = Repository::here(range)?;
+    let workplace = Workplace::create(&repository)?;
+    let job = Job {
+        worktree: workplace.worktree(),
+        build: match arguments.build.is_empty() {
+            true => BUILD.map(str::to_owned).to_vec(),
+            false => arguments.build.clone(),
+        },
+        program: arguments.program.clone().unwrap_or_else(default_program),
+        reproducer,
+        log: workplace.file("steps.jsonl"),
+        build_log: workplace.file("build.log"),
+    };
+    let found = search(&repository, &workplace, &job, &interrupt);
+    // What was found by then is told also when it was cut short.
+    let steps = step::read_log(&job.log);
+    drop(workplace);
+    let is_interrupted = interrupt.load(Ordering::Relaxed);
+    let outcome = match found {
+        Ok(first_bad) => Outcome { first_bad, steps },
+        Err(_) if is_interrupted => Outcome { first_bad: Vec::new(), steps },
+        Err(problem) => return Err(problem),
+    };
+    tell(arguments, &repository, &outcome, stopwatch.elapsed_ns(), is_interrupted)?;
+    Ok(if is_interrupted && outcome.first_bad.is_empty() { Exit::Interrupted } else { Exit::Pass })
+}
+
+/// What is wrong with a reproducer is said before anything is built.
+fn readable(path: &Path) -> Result<PathBuf> {
+    match reproducer::read(path)? {
+        Replayable::Recorded(recorded, _) if recorded.violation.is_some() => {}
+        _ => return Err(Problem::usage(format!("{}: no violation is recorded in it", path.display()))),
+    }
+    std::path::absolute(path).map_err(|error| Problem::usage(format!("{}: {error}", path.display())))
+}
+
+/// Where `cargo build --release` leaves a program of this one's name.
+fn default_program() -> PathBuf {
+    let own = std::env::current_exe().ok();
+    let name = own.as_deref().and_then(Path::file_name).unwrap_or("seedstorm".as_ref());
+    Path::new("target/release").join(name)
+}
+
+fn search(repository: &Repository, workplace: &Workplace, job: &Job, interrupt: &AtomicBool) -> Result<Vec<String>> {
+    // What git takes on trust is looked at first: without it the search would name any commit.
+    for (commit, expected) in [(&repository.bad, Judged::There), (&repository.good, Judged::Gone)] {
+        workplace.check_out(commit)?;
+        let step = step::take(job, expected == Judged::There, &|| interrupt.load(Ordering::Relaxed))?;
+        if step.report.verdict != expected {
+            let (short, end) = (&step.commit, if expected == Judged::There { "BAD" } else { "GOOD" });
+            let problem = format!("--commits: {end} ({short}) is not {}: {}", end.to_lowercase(), step.report.why);
+            return Err(Problem::usage(problem));
+        }
+    }
+    workplace.git(&["bisect", "start", &repository.bad, &repository.good])?;
+    let own = workplace.own_program()?;
+    let job_file = workplace.file("job.json");
+    let text = serde_json::to_string(job).map_err(anyhow::Error::new)?;
+    std::fs::write(&job_file, text).map_err(anyhow::Error::new)?;
+    let mut run = git_command(&job.worktree);
+    run.args(["bisect", "run"]).arg(own).arg("bisect-step").arg(job_file);
+    let ran = run_to_end(&mut run, None, &|| interrupt.load(Ordering::Relaxed))?;
+    let first_bad = workplace.first_bad()?;
+    if first_bad.is_empty() {
+        let why = if interrupt.load(Ordering::Relaxed) {
+            "interrupted".to_owned()
+        } else {
+            format!("git bisect run ended: {ran}")
+        };
+        let last = step::read_log(&job.log)
+            .pop()
+            .map_or(String::new(), |step| format!("; last: {} {}", step.commit, step.report.why));
+        return Err(Problem::usage(format!("{why}{last}")));
+    }
+    Ok(first_bad)
+}
+
+fn tell(
+    arguments: &BisectArguments,
+    repository: &Repository,
+    outcome: &Outcome,
+    wall_ns: u64,
+    is_interrupted: bool,
+) -> Result<()> {
+    let confidence = confidence(repository, outcome);
+    let subjects: Vec<String> = outcome.first_bad.iter().map(|commit| repository.subject(commit)).collect();
+    let command = match outcome.first_bad.first() {
+        Some(commit) => shell::line(["git", "show", commit]),
+        None => shell::line(["git", "log", "--oneline", &format!("{}..{}", repository.good, repository.bad)]),
+    };
+    let mut output = std::io::stdout();
+    if arguments.json {
+        let object = Object {
+            schema_version: SCHEMA_VERSION,
+            reproducer: arguments.file.display().to_string(),
+            first_bad: &outcome.first_bad,
+            subjects: &subjects,
+            confidence: &confidence,
+            steps: &outcome.steps,
+            seconds: wall_ns as f64 / 1e9,
+            is_complete: !is_interrupted,
+            command: &command,
+        };
+        writeln!(output, "{}", serde_json::to_string(&object).map_err(anyhow::Error::new)?)?;
+        output.flush()?;
+        return Ok(());
+    }
+    for step in &outcome.steps {
+        writeln!(output, "{}", step.line())?;
+    }
+    match &outcome.first_bad[..] {
+        [] => writeln!(output, "\ninterrupted: the first bad commit is not known yet")?,
+        [_] => writeln!(output, "\nfirst bad commit: {}", subjects.concat())?,
+        _ => {
+            writeln!(output, "\nthe first bad commit is one of these; those between could not be judged:")?;
+            for subject in &subjects {
+                writeln!(output, "  {subject}")?;
+            }
+        }
+    }
+    for line in &confidence {
+        writeln!(output, "  {line}")?;
+    }
+    writeln!(output, "\n{} commits in {}\n\n{command}", outcome.steps.len(), words(wall_ns))?;
+    output.flush()?;
+    Ok(())
+}
+
+/// How sure it is, and of what not.
+fn confidence(repository: &Repository, outcome: &Outcome) -> Vec<String> {
+    let mut lines = Vec::new();
+    let Some(last_good) = outcome.first_bad.last().and_then(|commit| last_good(repository, outcome, commit)) else {
+        return lines;
+    };
+    let at_bad = outcome.steps.iter().find(|step| step.commit == repository.bad);
+    let runs = last_good.report.nearby + 1;
+    lines.push(format!("before it, {} is good: none of {runs} runs fails so", repository.subject(&last_good.commit)));
+    if let Some(bad) = at_bad.filter(|bad| bad.report.nearby > 0) {
+        let (failed, of) = (bad.report.failed, bad.report.nearby);
+        let missed = (1.0 - failed as f64 / of as f64).powi(last_good.report.nearby as i32);
+        let missed = if missed < 1e-4 { "under 0.01 %".to_owned() } else { format!("{:.2} %", missed * 100.0) };
+        lines.push(format!(
+            "at the bad end {failed} of {of} such runs fail: if it were bad there too, the chance to have missed it would be {missed}"
+        ));
+    }
+    if let Some(drift) = &last_good.report.drift {
+        lines.push(format!(
+            "its runs drift from the recorded one ({drift}): the figure above holds as far as they still come near it"
+        ));
+    }
+    let skipped = outcome.steps.iter().filter(|step| step.report.verdict == Judged::Unclear).count();
+    if skipped > 0 {
+        lines.push(format!("{skipped} commits on the way could not be judged and were left out"));
+    }
+    lines
+}
+
+/// The nearest commit before another that was judged good.
+fn last_good<'a>(repository: &Repository, outcome: &'a Outcome, commit: &str) -> Option<&'a Step> {
+    let good = outcome.steps.iter().filter(|step| step.report.verdict == Judged::Gone);
+    let before = good.filter(|step| repository.is_before(&step.commit, commit));
+    before.min_by_key(|step| repository.distance(&step.commit, commit))
+}
+
+#[derive(Serialize)]
+struct Object<'a> {
+    schema_version: u32,
+    reproducer: String,
+    first_bad: &'a [String],
+    subjects: &'a [String],
+    confidence: &'a [String],
+    steps: &'a [Step],
+    seconds: f64,
+    is_complete: bool,
+    command: &'a str,
+}

@@ -1,0 +1,112 @@
+//! `bisect`: at which step a failing run was sealed, and which commit brought the failure. How the search in time goes is decided in `sim::explore::bisect`; the
+//! search in commits is git's, and driven by `commits`.
+
+mod commits;
+mod moment;
+mod progress;
+mod repository;
+mod step;
+mod subject;
+mod told;
+
+pub(crate) use subject::Subject;
+
+use crate::catalogue::Catalogue;
+use crate::cli::BisectArguments;
+use crate::exit::{Exit, Problem, Result};
+use crate::shell;
+use crate::sweep::{Pool, interrupt_flag, jobs};
+use moment::Moment;
+use progress::Progress;
+use seedstorm_sim::explore::Stopped;
+use seedstorm_sim::explore::bisect::{Found, Question, Refused, bisect as search};
+use std::io::Write;
+use std::path::Path;
+use told::{Cost, Told};
+
+/// Bisects.
+///
+/// # Errors
+/// Bad input; workers that can't be started; an output that can't be written.
+pub(crate) fn bisect(catalogue: Catalogue, program: &str, arguments: &BisectArguments) -> Result<Exit> {
+    match &arguments.commits {
+        Some(range) => commits::bisect(arguments, range),
+        None => in_time(catalogue, program, arguments),
+    }
+}
+
+/// One commit of a bisection.
+///
+/// # Errors
+/// What is to be done can't be read, or git can't be used.
+pub(crate) fn step(job: &Path) -> Result<Exit> {
+    step::command(job)
+}
+
+fn in_time(catalogue: Catalogue, program: &str, arguments: &BisectArguments) -> Result<Exit> {
+    let subject = Subject::read(catalogue, &arguments.file)?;
+    let interrupt = interrupt_flag()?;
+    let jobs = jobs(arguments.jobs, u64::MAX);
+    let mut pool = Pool::new(jobs, arguments.seed_timeout, arguments.budget, interrupt);
+    let question = Question {
+        plan: subject.plan.clone(),
+        turns: subject.turns.clone(),
+        fingerprint: subject.violation.fingerprint.clone(),
+        crash_points: subject.crash_points,
+        seed: subject.plan.seed,
+    };
+    let progress = Progress::start();
+    let found = search(&question, &mut pool, &mut |doing| progress.tell(doing));
+    progress.finish();
+    let found = found.map_err(|refused| refusal(arguments, &refused))?;
+    let cost = Cost { runs: pool.trials(), wall_ns: pool.elapsed_ns(), is_interrupted: pool.is_interrupted() };
+    let steps: Vec<u64> = found.decisive.iter().map(|decisive| decisive.step).collect();
+    let moments = moment::look(&subject, &steps)?;
+    let command = command(program, arguments, &found, &moments);
+    let told = Told {
+        subject: &subject,
+        from: &arguments.file,
+        found: &found,
+        moments: &moments,
+        cost: &cost,
+        command: &command,
+    };
+    let mut output = std::io::stdout();
+    if arguments.json {
+        told.json(&mut output)?
+    } else {
+        told.human(&mut output)?
+    }
+    output.flush()?;
+    match &found.stopped {
+        Some(Stopped::Broken(why)) => Err(Problem::Internal(anyhow::anyhow!("the search ended early: {why}"))),
+        Some(Stopped::Interrupted) if cost.is_interrupted && found.decisive.is_empty() => Ok(Exit::Interrupted),
+        _ => Ok(Exit::Pass),
+    }
+}
+
+fn refusal(arguments: &BisectArguments, refused: &Refused) -> Problem {
+    let path = arguments.file.display();
+    match refused {
+        Refused::NotRepeated(instead) => Problem::usage(format!(
+            "{path}: it does not come out as recorded: {instead}. What doesn't repeat can't be bisected; `replay` says where it parts"
+        )),
+        Refused::Stopped(Stopped::Interrupted) => {
+            Problem::usage(format!("{path}: not even one run came to its end; give it a longer --budget"))
+        }
+        Refused::Stopped(Stopped::Broken(why)) => Problem::Internal(anyhow::anyhow!("{why}")),
+    }
+}
+
+/// The command that shows what there is to see: the run up to the step that decides.
+fn command(program: &str, arguments: &BisectArguments, found: &Found, moments: &[Moment]) -> String {
+    let path = arguments.file.display().to_string();
+    let step = match (moments.first(), found.rise) {
+        (Some(moment), _) => Some(moment.step.to_string()),
+        (None, _) => None,
+    };
+    match &step {
+        Some(step) => shell::line([program, "replay", &path, "--until", step]),
+        None => shell::line([program, "replay", &path]),
+    }
+}

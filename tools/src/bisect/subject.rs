@@ -1,0 +1,133 @@
+//! What is bisected: a recorded failure, with the turns of its chaos, and how its chaos's steps are numbered in the whole run.
+
+use crate::catalogue::{Catalogue, Known};
+use crate::exit::{Problem, Result};
+use crate::measured;
+use crate::reproducer::{self, Replayable, Reproducer};
+use seedstorm_sim::invariant::{CrashPoints, Violation};
+use seedstorm_sim::kernel::View;
+use seedstorm_sim::schedule::{Guide, Turns};
+use seedstorm_sim::trace::{Body, Event};
+use seedstorm_sim::{Outcome, Plan, Settings};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A failure that happens again.
+pub(crate) struct Subject {
+    /// Its scenario.
+    pub(crate) scenario: Known,
+    /// Its plan.
+    pub(crate) plan: Plan,
+    /// Who went when in its chaos.
+    pub(crate) turns: Turns,
+    /// What was violated.
+    pub(crate) violation: Violation,
+    /// How many crash points a run must explore to find it.
+    pub(crate) crash_points: CrashPoints,
+    /// Steps before the chaos: those of the preparation.
+    pub(crate) steps_before: u64,
+    /// Whether it was found at the end of the run, by looking at all that there was, and not at an event.
+    pub(crate) is_of_the_end: bool,
+}
+
+impl Subject {
+    /// Reads a reproducer and runs it again.
+    ///
+    /// # Errors
+    /// A file that can't be read or is no failure; one that doesn't happen again.
+    pub(crate) fn read(catalogue: Catalogue, path: &Path) -> Result<Subject> {
+        let wrong = |why: &str| Problem::usage(format!("{}: {why}", path.display()));
+        let Replayable::Recorded(recorded, _) = reproducer::read(path)? else {
+            return Err(wrong(
+                "this is a plan; only a failure can be bisected: run it, and give the reproducer that it leaves",
+            ));
+        };
+        let Some(violation) = recorded.violation.clone() else {
+            return Err(wrong("no violation is recorded in it: there is nothing to bisect"));
+        };
+        if crate::sweep::WORKER_INVARIANTS.iter().any(|(id, _)| *id == violation.invariant) {
+            return Err(wrong(
+                "a run that ends its process, or never ends, leaves no turns to follow: it can't be bisected",
+            ));
+        }
+        let scenario = catalogue.named(&recorded.plan.scenario)?;
+        scenario.check(&recorded.plan).map_err(|error| wrong(&error.to_string()))?;
+        let Again { turns, outcome, steps_before } = run_again(scenario, &recorded)?;
+        let is_same = outcome.violations.first().is_some_and(|again| again.fingerprint == violation.fingerprint);
+        if !is_same {
+            let instead = outcome
+                .violations
+                .first()
+                .map_or("it passes".to_owned(), |other| format!("it fails as {}", other.fingerprint));
+            return Err(wrong(&format!(
+                "it does not come out as recorded: {instead}. What doesn't repeat can't be bisected; `replay` says where it parts"
+            )));
+        }
+        let violation = outcome.violations.into_iter().next().unwrap_or(violation);
+        let plan = recorded.plan;
+        let subject = Subject {
+            crash_points: recorded.crash_points,
+            is_of_the_end: false,
+            scenario,
+            plan,
+            turns,
+            violation,
+            steps_before,
+        };
+        subject.with_least_checks()
+    }
+
+    /// Leaves crash points out if the failure is found without, and finds out when it is found.
+    fn with_least_checks(mut self) -> Result<Subject> {
+        let settings = Settings { guide: Some(self.guide()), ..Settings::default() };
+        let without = measured::run(self.scenario, &self.plan, settings)?.outcome;
+        if without.violations.first().is_some_and(|violation| violation.fingerprint == self.violation.fingerprint) {
+            self.crash_points = CrashPoints::None;
+        }
+        let settings = Settings { guide: Some(self.guide()), without_invariants: true, ..Settings::default() };
+        let unjudged = measured::run(self.scenario, &self.plan, settings)?.outcome;
+        self.is_of_the_end = unjudged.violations.is_empty() && unjudged.steps == self.violation.step;
+        Ok(self)
+    }
+
+    /// Leads through the whole run.
+    pub(crate) fn guide(&self) -> Guide {
+        Guide { turns: self.turns.clone(), ..Guide::default() }
+    }
+
+    /// The number that a step of the chaos has in the whole run.
+    pub(crate) fn step_of(&self, chaos_step: u64) -> u64 {
+        self.steps_before + chaos_step
+    }
+}
+
+struct Again {
+    turns: Turns,
+    outcome: Outcome,
+    steps_before: u64,
+}
+
+/// Runs a reproducer once more, and has its turns written down.
+fn run_again(scenario: Known, recorded: &Reproducer) -> Result<Again> {
+    let calm_at = Arc::new(AtomicU64::new(u64::MAX));
+    let heard = calm_at.clone();
+    let listener = move |event: &Event<'_>, _: &View<'_>| {
+        if let Body::CalmBegan = event.body {
+            heard.store(event.step, Ordering::Relaxed);
+        }
+    };
+    let settings = Settings {
+        crash_points: recorded.crash_points,
+        guide: recorded.turns.clone().map(|turns| Guide { turns, ..Guide::default() }),
+        records_turns: true,
+        listener: Some(Box::new(listener)),
+        ..Settings::default()
+    };
+    let mut outcome = measured::run(scenario, &recorded.plan, settings)?.outcome;
+    let turns = outcome.turns.take().unwrap_or_default();
+    // The chaos ends where the calm begins, or with the run; before it come the steps that are not its own.
+    let chaos_ends = calm_at.load(Ordering::Relaxed).min(outcome.steps);
+    let steps_before = chaos_ends.saturating_sub(turns.steps);
+    Ok(Again { turns, outcome, steps_before })
+}

@@ -1,0 +1,71 @@
+//! `export`: a trace in formats that other programs read, one file for each. Pages for people are in `picture`.
+
+mod jsonl;
+mod perfetto;
+mod shiviz;
+
+use crate::cli::{ExportArguments, ExportFormat};
+use crate::exit::{Exit, Problem, Result};
+use seedstorm_sim::trace::file::{Reader, TraceError};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+/// Why an export has ended.
+#[derive(Debug)]
+enum Trouble {
+    /// The trace.
+    Trace(TraceError),
+    /// The output.
+    Output(io::Error),
+}
+
+impl From<TraceError> for Trouble {
+    fn from(error: TraceError) -> Trouble {
+        Trouble::Trace(error)
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Trouble {
+        Trouble::Output(error)
+    }
+}
+
+/// Writes a trace in another format.
+///
+/// # Errors
+/// A trace that is none, is damaged, cut short, or of another format; an output that can't be written.
+pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit> {
+    let path = &arguments.trace;
+    let wrong = |why: String| Problem::usage(format!("{}: {why}", path.display()));
+    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let reader = Reader::new(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
+    let written = match arguments.output.as_deref().filter(|output| *output != Path::new("-")) {
+        None => write(arguments.format, reader, &mut BufWriter::new(io::stdout())),
+        Some(output) => {
+            let unwritten =
+                |error: io::Error| Problem::usage(format!("{}: can't be written: {error}", output.display()));
+            let mut out = BufWriter::new(File::create(output).map_err(unwritten)?);
+            match write(arguments.format, reader, &mut out) {
+                Err(Trouble::Output(error)) => return Err(unwritten(error)),
+                other => other,
+            }
+        }
+    };
+    match written {
+        Ok(()) => Ok(Exit::Pass),
+        Err(Trouble::Trace(error)) => Err(wrong(error.to_string())),
+        Err(Trouble::Output(error)) => Err(error.into()),
+    }
+}
+
+fn write(format: ExportFormat, reader: Reader<impl Read>, out: &mut impl Write) -> std::result::Result<(), Trouble> {
+    match format {
+        ExportFormat::Perfetto => perfetto::write(reader, out)?,
+        ExportFormat::Shiviz => shiviz::write(reader, out)?,
+        ExportFormat::Jsonl => jsonl::write(reader, out)?,
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,228 @@
+//! `shrink`: from a recorded failure to the smallest one that fails alike. The search is `sim::explore`'s.
+
+use crate::artifacts;
+use crate::catalogue::{Catalogue, Known};
+use crate::cli::ShrinkArguments;
+use crate::exit::{Exit, Problem, Result, unless_closed};
+use crate::keep;
+use crate::picture::{self, Shrinkage};
+use crate::report::{colours_are_wanted, grouped};
+use crate::reproducer::{self, Replayable, Reproducer};
+use crate::shell;
+use crate::sweep::{Pool, interrupt_flag, jobs};
+use anyhow::anyhow;
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use seedstorm_sim::explore::{Runner, Shrunk, Size, Stopped, Trial, shrink};
+use seedstorm_sim::schedule::Guide;
+use serde_json::json;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How much real time one trial may take, in nanoseconds: a smaller run takes no longer than the one that it comes from.
+const TRIAL_LIMIT_NS: u64 = 60_000_000_000;
+
+/// The name of what comes out, beside the reproducer that went in.
+const STEM: &str = "shrunk";
+
+/// Cuts a failure down.
+///
+/// # Errors
+/// A reproducer that can't be read or whose failure does not happen any more; an output that can't be written.
+pub(crate) fn shrink_command(catalogue: Catalogue, program: &str, arguments: &ShrinkArguments) -> Result<Exit> {
+    let recorded = recorded(&arguments.reproducer)?;
+    let scenario = catalogue.named(&recorded.plan.scenario)?;
+    scenario.check(&recorded.plan).map_err(|error| Problem::usage(error.to_string()))?;
+    let output = Output::of(arguments)?;
+    let mut pool = Pool::new(jobs(arguments.jobs, u64::MAX), TRIAL_LIMIT_NS, arguments.budget, interrupt_flag()?);
+    let first = first(&mut pool, &recorded, &arguments.reproducer)?;
+    let progress = Progress::new(first.size());
+    let found = shrink(&mut pool, first.clone(), scenario.plainest(), &mut |best| progress.at(best));
+    progress.finish();
+    let smallest = found.map_err(|why| Problem::Internal(anyhow!(why)))?;
+    let path = output.write(&smallest)?;
+    let (from, to) = (first.size(), smallest.size());
+    let sizes = [
+        ("faults", from.faults as u64, to.faults as u64),
+        ("processes", from.processes as u64, to.processes as u64),
+        ("operations", from.operations as u64, to.operations as u64),
+        ("preemptions", from.preemptions, to.preemptions),
+    ];
+    let sizes = sizes.map(|(what, before, after)| Shrinkage { what: what.to_owned(), before, after });
+    let reproduce = Some(shell::line(["seedstorm", "replay", &path.display().to_string()]));
+    artifacts::add_to_findings(&arguments.reproducer, |found| {
+        found.shrunk = Some(picture::Shrunk { sizes: sizes.into(), reproduce });
+    })?;
+    tell(scenario, program, arguments, &Told { first: &first, smallest: &smallest, path: &path, pool: &pool })
+}
+
+/// Reads the failure.
+fn recorded(path: &Path) -> Result<Reproducer> {
+    match reproducer::read(path)? {
+        Replayable::Recorded(reproducer, _) if reproducer.violation.is_some() => Ok(*reproducer),
+        Replayable::Recorded(..) => Err(Problem::usage(format!("{}: it tells of no violation", path.display()))),
+        Replayable::Plan(_) => Err(Problem::usage(format!(
+            "{}: a plan tells of no failure; `run --plan` keeps a reproducer if it fails",
+            path.display()
+        ))),
+    }
+}
+
+/// Runs the failure once as it is: what it does now is what shall be kept.
+fn first(pool: &mut Pool, recorded: &Reproducer, path: &Path) -> Result<Shrunk> {
+    let guide = recorded.turns.clone().map(|turns| Guide { turns, ..Guide::default() });
+    let trial = Trial { plan: recorded.plan.clone(), guide, crash_points: recorded.crash_points };
+    let mut tried = match pool.run(vec![trial]) {
+        Ok(tried) => tried,
+        Err(Stopped::Interrupted) => {
+            return Err(Problem::usage("the time was over before the failure had been seen once"));
+        }
+        Err(Stopped::Broken(why)) => return Err(Problem::Internal(anyhow!(why))),
+    };
+    let was = recorded.violation.as_ref().map(|violation| violation.fingerprint.as_str()).unwrap_or_default();
+    let is = match tried.pop().flatten() {
+        None => "it ends its worker".to_owned(),
+        Some(tried) => match (tried.violation, tried.turns) {
+            (Some(violation), Some(turns)) if violation.fingerprint == was => {
+                return Ok(Shrunk {
+                    plan: recorded.plan.clone(),
+                    turns,
+                    crash_points: recorded.crash_points,
+                    violation,
+                    trace_hash: tried.trace_hash,
+                    steps: tried.steps,
+                    processes: tried.processes,
+                    hits: tried.hits,
+                });
+            }
+            (Some(violation), _) => format!("it is {}", violation.fingerprint),
+            (None, _) => "it passes".to_owned(),
+        },
+    };
+    Err(Problem::usage(format!("{}: the recorded failure, {was}, does not happen here: {is}", path.display())))
+}
+
+/// Where the result goes.
+struct Output {
+    folder: PathBuf,
+    stem: String,
+}
+
+impl Output {
+    fn of(arguments: &ShrinkArguments) -> Result<Output> {
+        let path = match &arguments.output {
+            Some(path) => path.clone(),
+            None if arguments.reproducer.is_dir() => arguments.reproducer.join(STEM),
+            None => arguments.reproducer.with_file_name(STEM),
+        };
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let stem = stem.ok_or_else(|| Problem::usage(format!("{}: no name for a file", path.display())))?;
+        keep::check_folder(&folder)?;
+        Ok(Output { folder, stem })
+    }
+
+    fn write(&self, smallest: &Shrunk) -> Result<PathBuf> {
+        let reproducer = Reproducer {
+            plan: smallest.plan.clone(),
+            crash_points: smallest.crash_points,
+            turns: Some(smallest.turns.clone()),
+            violation: Some(smallest.violation.clone()),
+            trace_hash: Some(smallest.trace_hash.clone()),
+            steps: smallest.steps,
+        };
+        let text = reproducer.in_one_file()?;
+        keep::put(&self.folder, &self.stem, "toml", text.as_bytes())
+            .map_err(|error| Problem::usage(format!("{error:#}")))
+    }
+}
+
+/// What is told at the end.
+struct Told<'a> {
+    first: &'a Shrunk,
+    smallest: &'a Shrunk,
+    path: &'a Path,
+    pool: &'a Pool,
+}
+
+fn tell(scenario: Known, program: &str, arguments: &ShrinkArguments, told: &Told<'_>) -> Result<Exit> {
+    let Told { first, smallest, path, pool } = told;
+    let (from, to) = (first.size(), smallest.size());
+    let command = shell::line([program, "replay", &path.display().to_string()]);
+    let mut output = std::io::stdout();
+    let seconds = pool.elapsed_ns() as f64 / 1e9;
+    let text = if arguments.json {
+        let size = |size: Size, steps: u64| json!({"faults": size.faults, "processes": size.processes, "operations": size.operations, "preemptions": size.preemptions, "steps": steps});
+        let object = json!({
+            "schema_version": crate::report::SCHEMA_VERSION, "scenario": scenario.name(), "seed": smallest.plan.seed.0,
+            "fingerprint": smallest.violation.fingerprint, "from": size(from, first.steps), "to": size(to, smallest.steps),
+            "runs": pool.trials(), "wall_ns": pool.elapsed_ns(), "interrupted": pool.is_interrupted(),
+            "reproducer": path.display().to_string(),
+        });
+        format!("{object}\n")
+    } else {
+        let ended = match () {
+            () if pool.is_interrupted() => ", interrupted",
+            () if pool.elapsed_ns() >= arguments.budget => ", the time is up",
+            () => ", nothing more can go",
+        };
+        let _ = colours_are_wanted();
+        format!(
+            "{} seed {}: {}\n  {}\n  {}\n  {} runs in {seconds:.1} s{ended}\n\nviolated: {}\n  {}\n\nreproducer: {}\n\n{command}\n",
+            scenario.name(),
+            smallest.plan.seed.0,
+            smallest.violation.fingerprint,
+            sizes(from, to),
+            format_args!("steps {} → {}", grouped(first.steps), grouped(smallest.steps)),
+            grouped(pool.trials()),
+            smallest.violation.invariant,
+            smallest.violation.message.replace('\n', "\n  "),
+            path.display(),
+        )
+    };
+    output.write_all(text.as_bytes()).and_then(|()| output.flush()).or_else(unless_closed)?;
+    Ok(Exit::Pass)
+}
+
+fn sizes(from: Size, to: Size) -> String {
+    let count = |count: usize| grouped(count as u64);
+    format!(
+        "faults {} → {}, processes {} → {}, operations {} → {}, preemptions {} → {}",
+        count(from.faults),
+        count(to.faults),
+        count(from.processes),
+        count(to.processes),
+        count(from.operations),
+        count(to.operations),
+        grouped(from.preemptions),
+        grouped(to.preemptions)
+    )
+}
+
+/// How small it is by now: on a terminal only.
+struct Progress {
+    bar: ProgressBar,
+    from: Size,
+}
+
+impl Progress {
+    fn new(from: Size) -> Progress {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(Duration::from_millis(250));
+        }
+        bar.set_message(sizes(from, from));
+        Progress { bar, from }
+    }
+
+    fn at(&self, best: &Shrunk) {
+        self.bar.set_message(sizes(self.from, best.size()));
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
