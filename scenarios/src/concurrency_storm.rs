@@ -10,12 +10,12 @@ use seedstorm_sim::{Scenario, Seed, World};
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// Sixteen agents write the board, claim and check tasks, take notes and replace documents, all at once.
+/// Four to twenty-four agents write the board, claim and check tasks, take notes and replace documents, all at once.
 pub struct ConcurrencyStorm;
 
 const WORKLOAD: Workload = Workload {
     scenario: "concurrency-storm",
-    workers: 16,
+    workers: &[4, 8, 16, 24],
     kinds: &[
         ("board-write", 30),
         ("board-read", 12),
@@ -27,6 +27,7 @@ const WORKLOAD: Workload = Workload {
         ("checkpoint", 3),
         ("remember", 4),
         ("verify", 1),
+        ("task-needs", 4),
     ],
     calm_halves: [
         &["board-write", "task-claim", "task-check", "task-leave", "verify"],
@@ -49,7 +50,7 @@ const WORKLOAD: Workload = Workload {
     ]),
     lies_before_power_loss: 0,
     kills_of_holders: 15,
-    fixed: &[(swarm::MEMORIES, 1)],
+    fixed: &[(swarm::MEMORIES, 1), (swarm::NEEDS, 1)],
 };
 
 /// How many agents wake after a crash that might have happened: the first repairs, the other meets it. All agents are alike and leave nothing that only
@@ -99,6 +100,7 @@ impl Scenario for ConcurrencyStorm {
             "wal_reset",
             "ambiguous_commit",
             "reader_held_snapshot",
+            "needs_cycle_refused",
         ]
     }
 

@@ -10,7 +10,7 @@ use seedstorm_sim::{Scenario, Seed, World};
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// Eight agents record reasons, contradictions, supersessions and retractions, in batches, all at once.
+/// Three to twelve agents record reasons, contradictions, supersessions and retractions, in batches, all at once.
 pub struct ContradictionAvalanche;
 
 // (kind, chance that a seed has it in percent, how many at most).

@@ -10,12 +10,12 @@ use seedstorm_sim::{Scenario, Seed, World};
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// Eight agents do what they do in the storm, keep days besides, and are killed at it.
+/// Three to twelve agents do what they do in the storm, keep days besides, and are killed at it.
 pub struct Guillotine;
 
 const WORKLOAD: Workload = Workload {
     scenario: "guillotine",
-    workers: 8,
+    workers: &[3, 6, 8, 12],
     kinds: &[
         ("board-write", 20),
         ("board-read", 4),
@@ -80,6 +80,7 @@ impl Scenario for Guillotine {
     fn populate(&self, plan: &Plan, world: &mut World) {
         swarm::populate(plan, world);
         watch_locks(world);
+        oracle::watch_wakes(world);
         oracle::watch_swarm(world);
         oracle::watch_days(world);
     }

@@ -16,12 +16,13 @@ const DURATION_NS_MAX: u64 = 24 * 3600 * SECOND_NS;
 /// Operation ids of one agent begin here, times its index plus one: taking away an agent shifts no other's. The second half is for the calm.
 pub(crate) const IDS_PER_AGENT: u64 = 1_000_000;
 
-/// How many agents there are.
+/// How many agents there are: one of these, unless an option says so.
 ///
 /// # Errors
 /// More or fewer than can be.
-pub(crate) fn workers(options: &Options, default: u64) -> Result<u64, OptionsError> {
-    in_range("--workers", options.workers.map(u64::from), default, WORKERS_MAX)
+pub(crate) fn workers(seed: Seed, options: &Options, drawn: &[u64]) -> Result<u64, OptionsError> {
+    let drawn = seed.stream("workers").pick(drawn).copied().unwrap_or(1);
+    in_range("--workers", options.workers.map(u64::from), drawn, WORKERS_MAX)
 }
 
 /// What `--duration` says, in nanoseconds.

@@ -10,6 +10,9 @@ use std::rc::Rc;
 /// The exit code of an agent that was asked to end: 128 and SIGTERM, as shells count.
 pub const TERMINATED: u8 = 128 + 15;
 
+/// The exit code of an agent of a recovery that got awake and could do nothing then (sysexits.h: EX_UNAVAILABLE).
+pub const NOT_WELL_AWAKE: u8 = 69;
+
 /// So many failures of an agent are final, as for a service manager: no further start heals a database that a lying disk has damaged. Where
 /// nothing excuses a failure, the first one is a violation, and nobody gets here.
 const FAILURES_MAX: u32 = 100;

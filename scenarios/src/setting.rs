@@ -120,8 +120,7 @@ pub(crate) fn plainest(settings: &[Setting]) -> BTreeMap<String, Value> {
     settings.iter().map(|setting| (setting.key.to_owned(), value(setting))).collect()
 }
 
-/// The key of a planted bug. It is never drawn.
-pub const MUTANT: &str = "mutant";
+pub use seedstorm_sim::plan::MUTANT;
 
 fn mutant(option: String, given: &str) -> Result<Value, OptionsError> {
     let names = || seedstorm_model::mutant::catalogue().map(|mutant| mutant.name);

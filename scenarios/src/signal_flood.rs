@@ -14,11 +14,11 @@ use seedstorm_sim::{Draw, Scenario, Seed, World};
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// Sixteen agents broadcast fifty signals a second each.
+/// Six to twenty agents broadcast twenty to a hundred signals a second each.
 pub struct SignalFlood;
 
 const MS: u64 = 1_000_000;
-const WORKERS: u64 = 16;
+const WORKERS: &[u64] = &[6, 12, 16, 20];
 /// How long the flood lasts. Short: each broadcast is fifteen deliveries.
 const DURATION_NS: u64 = 100 * MS;
 
@@ -27,7 +27,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         key: "rate",
         about: "signals of each agent in a second of the flood",
-        range: Range::Number(1, 100_000, &[50]),
+        range: Range::Number(1, 100_000, &[20, 50, 100]),
     },
     Setting {
         key: "direct_percent",
@@ -205,7 +205,7 @@ impl Scenario for SignalFlood {
     }
 
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
-        let workers = plans::workers(options, WORKERS)?;
+        let workers = plans::workers(seed, options, WORKERS)?;
         let lasts_ns = plans::duration_ns(options, DURATION_NS)?;
         let mut settings = settle(SETTINGS, seed, options)?;
         let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;

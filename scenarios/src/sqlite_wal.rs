@@ -6,6 +6,8 @@ use crate::oracle::wal::{COVERAGE, WAL, watch_wal};
 use crate::wal::{client, workload};
 use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
 use seedstorm_sim::{Scenario, Seed, World};
+use std::collections::BTreeMap;
+use toml::Value;
 
 /// Two to six processes on one database.
 pub struct SqliteWal;
@@ -39,6 +41,10 @@ impl Scenario for SqliteWal {
 
     fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
         workload::check(plan)
+    }
+
+    fn plainest(&self) -> BTreeMap<String, Value> {
+        crate::setting::plainest(workload::SETTINGS)
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {

@@ -1,7 +1,7 @@
 //! A swarm of agents that carry out a plan's operations: the processes that scenarios share. The agents themselves are in `model`.
 
 use crate::avalanche::universe::Universe;
-use crate::script::{End, Script, exit};
+use crate::script::{End, NOT_WELL_AWAKE, Script, exit};
 use crate::setting::MUTANT;
 use seedstorm_model::agent::{self, Agent, AgentError, Done, Work, WorkKind};
 use seedstorm_model::config::{CheckpointMode, Config};
@@ -42,6 +42,17 @@ pub const DAYS: &str = "days";
 /// The setting that says whether agents remember: whether memories are sealed.
 pub const MEMORIES: &str = "memories";
 
+/// The setting that says whether tasks need each other.
+pub const NEEDS: &str = "needs";
+
+/// Tasks that need each other. Nobody claims them: those that agents compete for are others.
+pub const PROJECTS: u64 = 6;
+
+/// The name of a task that needs others.
+pub fn project(index: u64) -> String {
+    format!("project-{index}")
+}
+
 /// What an agent learns: memories of one subject are alike, whoever has them.
 pub fn subject(index: u64) -> String {
     format!("subject-{index}")
@@ -56,7 +67,11 @@ pub fn populate(plan: &Plan, world: &mut World) {
     let workers = plan.setting_u64("workers", 1) as u32;
     let names = Names {
         keys: (0..plan.setting_u64("board_keys", 1)).map(board_key).collect(),
-        tasks: (0..plan.setting_u64("tasks", 1)).map(task).chain((0..workers).map(calm_task)).collect(),
+        tasks: (0..plan.setting_u64("tasks", 1))
+            .map(task)
+            .chain((0..workers).map(calm_task))
+            .chain((0..if config.tasks_need_each_other { PROJECTS } else { 0 }).map(project))
+            .collect(),
     };
     let (names, prepared) = (Rc::new(names), config.clone());
     let universe = Universe { text_bytes: plan.setting_u64("text_bytes", 1) };
@@ -88,25 +103,26 @@ pub fn recover(plan: &Plan, agents_max: u64, world: &mut World) {
         world.process("agent", index, move |sys| {
             let config = config.clone();
             async move {
-                match wake_and_look(&sys, &config).await {
-                    Ok(true) => Exit::success(),
-                    Ok(false) => Exit { code: NO_STATUS, why: "the status was out of reach".into() },
-                    Err(error) => exit(&error),
-                }
+                let agent = match agent::wake(&sys, &config).await {
+                    Ok(agent) => agent,
+                    Err(error) => return exit(&error),
+                };
+                let why = match look(&sys, &config, agent).await {
+                    Ok(true) => return Exit::success(),
+                    Ok(false) => "the status was out of reach".to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                Exit { code: NOT_WELL_AWAKE, why }
             }
         });
     }
 }
 
-/// sysexits.h: EX_UNAVAILABLE.
-const NO_STATUS: u8 = 69;
-
 /// How often the status is asked for: a crowd that comes up at once keeps the database busy.
 const STATUS_ATTEMPTS: u32 = 20;
 
 /// Gives whether the status could be had.
-async fn wake_and_look(sys: &Sys, config: &Config) -> Result<bool, AgentError> {
-    let mut agent = agent::wake(sys, config).await?;
+async fn look(sys: &Sys, config: &Config, mut agent: Agent) -> Result<bool, AgentError> {
     let mut is_seen = false;
     for _ in 0..STATUS_ATTEMPTS {
         is_seen = if config.keeps_days {
@@ -141,6 +157,7 @@ pub fn config(plan: &Plan) -> Config {
         cache_pages: pages("cache_pages", default.cache_pages.into()),
         keeps_days: plan.setting_u64(DAYS, 0) != 0,
         keeps_memories: plan.setting_u64(MEMORIES, 0) != 0,
+        tasks_need_each_other: plan.setting_u64(NEEDS, 0) != 0,
         keeps_beliefs: plan.setting_u64(BELIEFS, 0) != 0,
         checkpoint: CheckpointMode::parse(word("checkpoint")).unwrap_or(default.checkpoint),
         mutant: plan.setting_str(MUTANT).and_then(Mutant::parse),
@@ -226,6 +243,7 @@ fn work(operation: &Operation) -> Work {
         "board-read" => WorkKind::BoardRead { keys: names("keys") },
         "task-claim" => WorkKind::TaskClaim { task: text("task") },
         "task-check" => WorkKind::TaskCheck { task: text("task"), item: number("item") },
+        "task-needs" => WorkKind::TaskNeeds { task: text("task"), needed: names("needed") },
         "task-leave" => WorkKind::TaskLeave { task: text("task") },
         "document" => WorkKind::Document { name: text("name"), bytes },
         "checkpoint" => WorkKind::Checkpoint,

@@ -15,8 +15,8 @@ use toml::Value;
 pub struct Workload {
     /// The scenario.
     pub scenario: &'static str,
-    /// How many agents, unless an option says so.
-    pub workers: u64,
+    /// How many agents: one of these, unless an option says so.
+    pub workers: &'static [u64],
     /// Kinds of operation and how much they weigh against each other before the seed's own factors.
     pub kinds: &'static [(&'static str, u64)],
     /// What agents do in the calm phase: every kind once, in two halves.
@@ -83,7 +83,7 @@ impl Workload {
     /// # Errors
     /// An option that the scenario doesn't know, or a value out of range.
     pub fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
-        let workers = plans::workers(options, self.workers)? as u32;
+        let workers = plans::workers(seed, options, self.workers)? as u32;
         let chaos_ns = plans::duration_ns(options, 30 * SECOND_NS)?;
         let mut settings = settle(SETTINGS, seed, options)?;
         let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
@@ -164,6 +164,9 @@ struct Shape {
 /// The most notes of one introspection.
 const NOTES_MAX: u64 = 4;
 
+/// The most that a task needs.
+const NEEDED_MAX: u64 = 2;
+
 /// How many subjects several agents remember something about.
 const SUBJECTS_SHARED: u64 = 8;
 
@@ -229,6 +232,14 @@ impl Shape {
             "task-check" => {
                 set("task", Value::String(task));
                 set("item", Value::Integer(stream.below(swarm::ITEMS) as i64));
+            }
+            "task-needs" => {
+                let mut projects: Vec<u64> = (0..swarm::PROJECTS).collect();
+                stream.shuffle(&mut projects);
+                projects.truncate(1 + stream.between(1, NEEDED_MAX) as usize);
+                let mut names = projects.into_iter().map(|project| Value::String(swarm::project(project)));
+                names.next().into_iter().for_each(|task| drop(set("task", task)));
+                set("needed", Value::Array(names.collect()));
             }
             "introspect" => drop(set("notes", Value::Integer(stream.between(1, NOTES_MAX) as i64))),
             "remember" => {

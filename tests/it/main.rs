@@ -13,6 +13,7 @@ mod plans;
 mod readme;
 mod replay;
 mod selftest;
+mod shrink;
 mod sweeps;
 mod tidy;
 mod unplanted;

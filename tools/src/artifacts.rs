@@ -1,6 +1,7 @@
 //! The folder of a failure: its reproducer, its trace, its picture and a summary. It is written whole or not at all, and never over another. What a reproducer holds is
 //! in `reproducer`.
 
+use crate::blob;
 use crate::catalogue::Known;
 use crate::exit::Result;
 use crate::keep;
@@ -14,18 +15,23 @@ use anyhow::Context;
 use seedstorm_sim::invariant::CrashPoints;
 use seedstorm_sim::schedule::{Guide, Turns};
 use seedstorm_sim::{Plan, Settings};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 /// The name of the trace in the folder.
 pub(crate) const TRACE_FILE: &str = "trace.bin";
 
+/// The name of what shrinking and bisecting found, in the folder.
+const FINDINGS_FILE: &str = "findings.json";
+
 /// The name of the summary in the folder.
 const SUMMARY_FILE: &str = "summary.txt";
 
 /// What was kept of a failure.
 pub(crate) struct Kept {
+    /// The failure as one word.
+    pub(crate) repro: String,
     /// The reproducer's path.
     pub(crate) reproducer: PathBuf,
     /// The last events up to the violation.
@@ -61,17 +67,18 @@ pub(crate) fn keep(
     let turns = outcome.turns.take().filter(|_| is_same);
     let reproducer = Reproducer::new(plan, result, crash_points, turns);
     let path = publish(draft, folder, &reproducer, result, &last_events)?;
-    Ok(Kept { reproducer: path, last_events })
+    Ok(Kept { repro: blob::of(&reproducer)?, reproducer: path, last_events })
 }
 
 /// Keeps a failure of which nothing but its plan is known: its worker did not survive it.
 ///
 /// # Errors
 /// What can't be written.
-pub(crate) fn keep_lost(plan: &Plan, result: &RunResult, crash_points: CrashPoints, folder: &Path) -> Result<PathBuf> {
+pub(crate) fn keep_lost(plan: &Plan, result: &RunResult, crash_points: CrashPoints, folder: &Path) -> Result<Kept> {
     let draft = keep::draft(folder)?;
     let reproducer = Reproducer::new(plan, result, crash_points, None);
-    Ok(publish(draft, folder, &reproducer, result, &[])?)
+    let path = publish(draft, folder, &reproducer, result, &[])?;
+    Ok(Kept { repro: blob::of(&reproducer)?, reproducer: path, last_events: Vec::new() })
 }
 
 fn publish(
@@ -87,21 +94,62 @@ fn publish(
         draft.write(reproducer::TURNS_FILE, turns)?;
     }
     let stem = format!("{}-{}", reproducer.plan.scenario, reproducer.plan.seed.0);
-    let trace = draft.path().join(TRACE_FILE);
+    let draft_path = draft.path().to_owned();
     let kept = draft.publish(&stem, reproducer::FILE, |kept| {
-        let path = kept.join(reproducer::FILE);
-        let command = shell::line(["seedstorm", "replay", &path.display().to_string()]);
+        let command = command(&kept.join(reproducer::FILE));
         let mut files = vec![(SUMMARY_FILE, summary(reproducer, result, last_events, &command)?)];
-        // A run that did not outlive its worker has left no trace.
-        if trace.exists() {
-            let findings = Findings { reproduce: Some(command), ..Findings::default() };
-            let page = picture::page(BufReader::new(File::open(&trace)?), &findings)?;
+        let findings = Findings { reproduce: Some(command), ..Findings::default() };
+        if let Some(page) = picture_of(&draft_path, &findings)? {
             files.push((PICTURE_FILE, page.into_bytes()));
         }
         Ok(files)
     });
     let kept = kept.with_context(|| format!("keeping the failure in {}", folder.display()))?;
     Ok(kept.join(reproducer::FILE))
+}
+
+/// The command line that runs a reproducer.
+fn command(path: &Path) -> String {
+    shell::line(["seedstorm", "replay", &path.display().to_string()])
+}
+
+/// The picture of the trace in a folder, if there is one.
+fn picture_of(folder: &Path, findings: &Findings) -> anyhow::Result<Option<String>> {
+    let path = folder.join(TRACE_FILE);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let trace = BufReader::new(File::open(&path).with_context(|| path.display().to_string())?);
+    Ok(Some(picture::page(trace, findings).with_context(|| path.display().to_string())?))
+}
+
+/// What has been found of the failure in a folder so far: nothing, if nobody has looked.
+pub(crate) fn findings(folder: &Path) -> Findings {
+    let stored = fs::read(folder.join(FINDINGS_FILE)).ok();
+    // A file of another version is as good as none: what it says can be found again.
+    let findings = stored.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let reproducer = folder.join(reproducer::FILE);
+    let reproduce = reproducer.is_file().then(|| command(&reproducer));
+    Findings { reproduce, ..findings.unwrap_or_default() }
+}
+
+/// Adds to what has been found of the failure that a reproducer is of, and to its picture. A reproducer that lies alone has none.
+///
+/// # Errors
+/// What can't be written.
+pub(crate) fn add_to_findings(reproducer: &Path, add: impl FnOnce(&mut Findings)) -> Result<()> {
+    let folder = if reproducer.is_dir() { reproducer } else { reproducer.parent().unwrap_or(Path::new(".")) };
+    if !folder.join(TRACE_FILE).exists() {
+        return Ok(());
+    }
+    let mut found = findings(folder);
+    add(&mut found);
+    let text = serde_json::to_vec_pretty(&found).map_err(anyhow::Error::new)?;
+    keep::replace(&folder.join(FINDINGS_FILE), &text)?;
+    match picture_of(folder, &found)? {
+        Some(page) => keep::replace(&folder.join(PICTURE_FILE), page.as_bytes()),
+        None => Ok(()),
+    }
 }
 
 /// What a person is told of the failure on a terminal, as a text.

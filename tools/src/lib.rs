@@ -7,6 +7,7 @@
 
 mod artifacts;
 mod bisect;
+mod blob;
 mod catalogue;
 mod cli;
 mod duration;

@@ -4,7 +4,7 @@ use crate::catalogue::Catalogue;
 use crate::cli::{ListArguments, Listed};
 use crate::exit::{Exit, Result};
 use crate::sweep::WORKER_INVARIANTS;
-use seedstorm_model::mutant;
+use seedstorm_model::mutant::{self, MutantInfo};
 use seedstorm_sim::invariant::GENERIC;
 use seedstorm_sim::plan::{FaultKind, StrategyPlan};
 use serde::Serialize;
@@ -24,6 +24,12 @@ struct Item {
     /// An invariant's: the scenarios that check it; empty means all. A mutant's: the scenario in which it must be caught.
     #[serde(skip_serializing_if = "Option::is_none")]
     scenarios: Option<Vec<String>>,
+    /// A mutant's: other invariants that catch it rightly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    also: Option<Vec<String>>,
+    /// A mutant's: whether it shows only where two things come together: a kill and a particular schedule, or two faults.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interaction: Option<bool>,
     /// A scenario's: what must happen sometimes in a sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     coverage: Option<Vec<String>>,
@@ -32,7 +38,16 @@ struct Item {
 impl Item {
     fn new(name: &str, about: &str) -> Item {
         let (name, about) = (name.to_owned(), about.trim().to_owned());
-        Item { name, about, voids: None, invariant: None, scenarios: None, coverage: None }
+        Item {
+            name,
+            about,
+            voids: None,
+            invariant: None,
+            scenarios: None,
+            also: None,
+            interaction: None,
+            coverage: None,
+        }
     }
 }
 
@@ -82,10 +97,18 @@ fn items(catalogue: Catalogue, what: Listed) -> Vec<Item> {
             .map(|mutant| Item {
                 invariant: Some(mutant.invariant.to_owned()),
                 scenarios: owned(&[mutant.scenario]),
-                ..Item::new(mutant.name, mutant.about)
+                also: owned(mutant.also),
+                interaction: Some(mutant.is_interaction),
+                ..Item::new(mutant.name, &about(mutant))
             })
             .collect(),
     }
+}
+
+/// What is wrong, and whether it takes two things to show.
+fn about(mutant: &MutantInfo) -> String {
+    let interaction = if mutant.is_interaction { " (interaction)" } else { "" };
+    format!("{}{interaction}", mutant.about)
 }
 
 /// Generic ones first, then each scenario's; one that several scenarios check comes once.

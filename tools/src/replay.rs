@@ -1,5 +1,6 @@
 //! `replay`: a stored failure, a stored plan or a seed once more, and whether it came out as recorded.
 
+use crate::blob;
 use crate::catalogue::Catalogue;
 use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
@@ -121,6 +122,16 @@ fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
             }
         });
     }
+    if let Some(word) = &arguments.repro {
+        if !arguments.draw.is_empty() {
+            return Err(Problem::usage(
+                "--repro holds a plan as it is: options about how plans are drawn don't go with it",
+            ));
+        }
+        let (reproducer, changed) = blob::read(word)?;
+        let plan = reproducer.plan.clone();
+        return Ok(Again { plan, recorded: Some((reproducer, changed)), note: Some("--repro".to_owned()) });
+    }
     let (Some(scenario), Some(seed)) = (&arguments.scenario, arguments.seed) else {
         return Err(Problem::usage("replay needs a file, or --scenario and --seed"));
     };
@@ -152,6 +163,10 @@ fn command(program: &str, arguments: &ReplayArguments) -> String {
     if let Some(path) = &arguments.file {
         let (path, check) = (path.display().to_string(), arguments.check.words());
         return shell::line([program, "replay", &path].into_iter().chain(check.iter().map(String::as_str)));
+    }
+    if let Some(word) = &arguments.repro {
+        let check = arguments.check.words();
+        return shell::line([program, "replay", "--repro", word].into_iter().chain(check.iter().map(String::as_str)));
     }
     let seed = arguments.seed.unwrap_or_default().to_string();
     let scenario = arguments.scenario.as_deref().unwrap_or_default();

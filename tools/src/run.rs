@@ -146,6 +146,7 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
         match how.artifacts {
             Some(folder) => match artifacts::keep(scenario, plan, how.turns, &result, how.crash_points, folder) {
                 Ok(kept) => {
+                    result.repro = Some(kept.repro);
                     result.reproducer = Some(kept.reproducer.display().to_string());
                     last_events = kept.last_events;
                 }

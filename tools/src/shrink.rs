@@ -1,9 +1,11 @@
 //! `shrink`: from a recorded failure to the smallest one that fails alike. The search is `sim::explore`'s.
 
+use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
 use crate::cli::ShrinkArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed};
 use crate::keep;
+use crate::picture::{self, Shrinkage};
 use crate::report::{colours_are_wanted, grouped};
 use crate::reproducer::{self, Replayable, Reproducer};
 use crate::shell;
@@ -39,6 +41,18 @@ pub(crate) fn shrink_command(catalogue: Catalogue, program: &str, arguments: &Sh
     progress.finish();
     let smallest = found.map_err(|why| Problem::Internal(anyhow!(why)))?;
     let path = output.write(&smallest)?;
+    let (from, to) = (first.size(), smallest.size());
+    let sizes = [
+        ("faults", from.faults as u64, to.faults as u64),
+        ("processes", from.processes as u64, to.processes as u64),
+        ("operations", from.operations as u64, to.operations as u64),
+        ("preemptions", from.preemptions, to.preemptions),
+    ];
+    let sizes = sizes.map(|(what, before, after)| Shrinkage { what: what.to_owned(), before, after });
+    let reproduce = Some(shell::line(["seedstorm", "replay", &path.display().to_string()]));
+    artifacts::add_to_findings(&arguments.reproducer, |found| {
+        found.shrunk = Some(picture::Shrunk { sizes: sizes.into(), reproduce });
+    })?;
     tell(scenario, program, arguments, &Told { first: &first, smallest: &smallest, path: &path, pool: &pool })
 }
 

@@ -42,13 +42,18 @@ impl Agent {
         name: &str,
         bytes: usize,
     ) -> Result<Done, AgentError> {
-        if self.long_documents.remove(name) {
+        let is_long = self.long_documents.remove(name);
+        let compacts_late = is(self.config.mutant, Mutant::LockReEntered);
+        if is_long && !compacts_late {
             self.compact_document(sys, name).await?;
         }
         let held = match self.locks.acquire(sys, LockName::document(name)).await {
             Ok(held) => held,
             Err(error) => return self.without_lock(sys, key, error).await,
         };
+        if is_long && compacts_late {
+            self.compact_document(sys, name).await?;
+        }
         let (token, change) = (held.token(), Change::Apply { key: &key, bytes });
         let saved = if is(self.config.mutant, Mutant::LockReleasedBeforeDurable) {
             self.locks.release(sys, held).await?;
@@ -72,7 +77,9 @@ impl Agent {
 
     async fn without_lock(&self, sys: &Sys, key: OperationKey, error: LockError) -> Result<Done, AgentError> {
         match error {
-            LockError::TimedOut { .. } => answer(sys, key, Err("lock-timeout")).await,
+            LockError::TimedOut { .. } if !is(self.config.mutant, Mutant::LockTimeoutUnhandled) => {
+                answer(sys, key, Err("lock-timeout")).await
+            }
             LockError::Terminating { .. } => Ok(Done::Unanswered),
             error => Err(error.into()),
         }
@@ -162,6 +169,14 @@ impl Agent {
             // directory whose first one failed proves nothing.
             Change::Apply { key, .. } => document.revision_made_by(&key.agent, key.number),
         };
+        if is(self.config.mutant, Mutant::LocksOutOfOrder)
+            && matches!(change, Change::Apply { .. })
+            && document.history.len() > HISTORY_MAX + 1
+            && let Ok(compaction) = self.locks.acquire(sys, LockName::compaction()).await
+        {
+            document.compact();
+            let _ = self.locks.release(sys, compaction).await;
+        }
         if let (Change::Apply { key, bytes }, None) = (change, made) {
             document.apply(&key.agent, key.number, ".".repeat(*bytes));
         }

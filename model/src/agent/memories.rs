@@ -6,6 +6,7 @@ use super::work::answer;
 use super::{Agent, AgentError, Done};
 use crate::claims::{MemoriesVerified, OperationKey};
 use crate::memory::{Damaged, Digest, Folder, inspect};
+use crate::mutant::{Mutant, is};
 use seedstorm_sim::Sys;
 use std::rc::Rc;
 
@@ -17,6 +18,11 @@ impl Agent {
         let Ok(writing) = folder.open(sys).await else { return Ok(Done::Unanswered) };
         let written = self.tried(sys, "a memory", || writing.write(sys, text.as_bytes())).await;
         let Some(memory) = written else { return Ok(Done::Unanswered) };
+        if is(self.config.mutant, Mutant::RightToWriteGivenBackEarly) {
+            drop(writing);
+            let outcome = self.store.remember(sys, &key, memory).await;
+            return self.answer_outcome(sys, key, outcome).await;
+        }
         let outcome = self.store.remember(sys, &key, memory).await;
         drop(writing);
         self.answer_outcome(sys, key, outcome).await
@@ -66,6 +72,9 @@ impl Agent {
                 None => tries.again(sys).await?,
             }
         };
+        if is(self.config.mutant, Mutant::OrphansLeft) {
+            return Ok(());
+        }
         for orphan in &orphans {
             if let Err(error) = sweeping.remove(sys, orphan).await {
                 tracing::debug!(%error, "an orphan stays");

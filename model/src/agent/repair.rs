@@ -7,8 +7,8 @@ use crate::file::{FileError, Loaded, Seal, StagedName, StagedNote, load, quarant
 use crate::lock::LockError;
 use crate::mutant::{Mutant, is};
 use crate::store::Outcome;
-use seedstorm_sim::Sys;
 use seedstorm_sim::sys::claim::Happened;
+use seedstorm_sim::{Errno, Sys};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ impl Agent {
     }
 
     async fn repair_once(&mut self, sys: &Sys) -> Result<bool, AgentError> {
-        let mut is_done = match self.locks.release_dead(sys).await {
+        let mut is_done = match self.release_dead(sys).await {
             Ok(is_done) => is_done,
             Err(LockError::System { .. }) => false,
             Err(error) => return Err(error.into()),
@@ -51,6 +51,14 @@ impl Agent {
             is_done &= self.put(sys, &name, &sealed).await && self.finish(sys, &name).await?;
         }
         Ok(is_done)
+    }
+
+    /// Takes away what earlier lives still hold. Gives whether nothing is left of it.
+    async fn release_dead(&self, sys: &Sys) -> Result<bool, LockError> {
+        if is(self.config.mutant, Mutant::OwnDeadLocksKept) {
+            return Ok(true);
+        }
+        self.locks.release_dead(sys).await
     }
 
     /// Finishes a sealed batch. Gives whether it is finished.
@@ -91,6 +99,14 @@ impl Agent {
         for (number, note) in &sealed.notes {
             let key = OperationKey { agent: self.name.clone(), number: *number };
             match self.load_staged(sys, &StagedName::of_note(&key, note)).await {
+                Ok(None) if is(self.config.mutant, Mutant::SealWithoutNotesRefused) => {
+                    return Err(FileError::no_effect(
+                        "open",
+                        &StagedName::of_note(&key, note).path(&self.config.staged()),
+                        Errno::NoEntry,
+                    )
+                    .into());
+                }
                 Ok(note) => notes.extend(note),
                 Err(_) => return Ok(None),
             }

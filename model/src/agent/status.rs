@@ -3,6 +3,7 @@
 use super::work::answer;
 use super::{Agent, AgentError, Done};
 use crate::claims::{AgentSeen, AgentState, OperationKey, StatusSeen};
+use crate::mutant::{Mutant, is};
 use crate::store::Found;
 use seedstorm_sim::Sys;
 
@@ -18,6 +19,7 @@ impl Agent {
             let state = match asleep {
                 Some(number) => AgentState::Asleep(number),
                 None if agent.status != "active" => AgentState::Stopped,
+                None if is(self.config.mutant, Mutant::StatusByTheRow) => AgentState::Working,
                 None if agent.process.is_alive(sys, self.config.mutant).await => AgentState::Working,
                 None => AgentState::Dead,
             };

@@ -6,6 +6,7 @@ use crate::claims::Awake;
 use crate::config::Config;
 use crate::file::{FileError, create_directory, sweep_as};
 use crate::lock::{Backoff, BackoffPolicy, LockError, LockName, Locks};
+use crate::mutant::{Mutant, is};
 use crate::store::Registered;
 use crate::store::{HeldTask, Store, SwarmStatus};
 use seedstorm_sim::Sys;
@@ -159,7 +160,8 @@ impl Agent {
 
     /// Removes what the dead left half written.
     async fn tidy_up(&self, sys: &Sys) {
-        for directory in self.directories() {
+        let leaves_notes = is(self.config.mutant, Mutant::TemporariesOfNotesLeft);
+        for directory in self.directories().filter(|directory| !(leaves_notes && *directory == self.config.staged())) {
             if let Err(error) = sweep_as(sys, &directory, self.config.mutant).await {
                 tracing::debug!(directory, %error, "not swept");
             }

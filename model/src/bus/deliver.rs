@@ -4,7 +4,7 @@ use super::claims::SignalHeldBack;
 use super::clock::Clock;
 use super::journal;
 use super::member::Member;
-use super::order::{Choice, Queued, choose};
+use super::order::{Choice, Order, Queued, choose};
 use super::pruning;
 use super::row::{Row, State, Stop};
 use super::signal::{Signal, read_clock};
@@ -125,7 +125,8 @@ impl Attempt {
         };
         let queue = queue(connection, member)?;
         let mut refused = None;
-        let Choice { deliver, held_back } = choose(&queue, self.batch_max, |queued| {
+        let order = if is(self.mutant, Mutant::NothingHeldBack) { Order::AsTheyCome } else { Order::Causal };
+        let Choice { deliver, held_back } = choose(&queue, self.batch_max, order, |queued| {
             let in_hand = self.copies.get(&queued.id).cloned();
             if in_hand.is_some() || self.from == From::Copies {
                 return Ok(in_hand);
@@ -186,7 +187,13 @@ impl Attempt {
     /// Merges, then ticks: the delivery comes after the sending, and after all that came before that.
     fn hand_over(&self, signal: &Signal, clock: &mut Clock, risen: &mut Clock) -> Delivery {
         if !is(self.mutant, Mutant::MergeSkipped) {
-            clock.merge(&signal.clock, risen);
+            match self.mutant {
+                Some(Mutant::EntriesOverwritten) => clock.overwrite(&signal.clock, risen),
+                _ => clock.merge(&signal.clock, risen),
+            }
+        }
+        if is(self.mutant, Mutant::SenderCountedOn) {
+            risen.raise(signal.id.sender, clock.tick(signal.id.sender));
         }
         if !is(self.mutant, Mutant::ReceiveWithoutTick) {
             let counter = clock.tick(self.life);

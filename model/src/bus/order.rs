@@ -23,6 +23,15 @@ pub(super) struct Choice {
     pub(super) held_back: Vec<SignalId>,
 }
 
+/// What is delivered before what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Nothing before what came before it causally.
+    Causal,
+    /// Whatever is in hand. For a planted bug.
+    AsTheyCome,
+}
+
 /// Chooses among the signals of a queue, which is in the order of the transactions that sent them: whatever comes before a signal causally is in the queue before it,
 /// or has been delivered. `find` gives what is in hand of each.
 ///
@@ -30,6 +39,7 @@ pub(super) struct Choice {
 pub(super) fn choose<E>(
     queue: &[Queued],
     count_max: usize,
+    order: Order,
     mut find: impl FnMut(&Queued) -> Result<Option<Rc<Signal>>, E>,
 ) -> Result<Choice, E> {
     let mut choice = Choice::default();
@@ -39,7 +49,10 @@ pub(super) fn choose<E>(
             break;
         }
         match find(queued)? {
-            Some(signal) if !passed_by.iter().any(|(life, counter)| signal.clock.knows(*life, *counter)) => {
+            Some(signal)
+                if order == Order::AsTheyCome
+                    || !passed_by.iter().any(|(life, counter)| signal.clock.knows(*life, *counter)) =>
+            {
                 choice.deliver.push((*queued, signal));
                 continue;
             }
@@ -77,7 +90,7 @@ mod tests {
             let found = signals.iter().find(|(other, _)| other == queued && in_hand.contains(&queued.id.sender.agent));
             Ok::<_, ()>(found.map(|(_, signal)| signal.clone()))
         };
-        let choice = choose(&queue, count_max, find).expect("nothing fails");
+        let choice = choose(&queue, count_max, Order::Causal, find).expect("nothing fails");
         let agents = |ids: Vec<SignalId>| ids.into_iter().map(|id| id.sender.agent).collect();
         (agents(choice.deliver.iter().map(|(queued, _)| queued.id).collect()), agents(choice.held_back))
     }

@@ -163,7 +163,9 @@ impl Member {
                 if let Some(peers) = peers {
                     self.peers = Rc::new(peers);
                 }
-                sys.claim(&SignalSent { signal: signal.id }).await;
+                if !is(self.config.mutant, Mutant::SendAcknowledgedEarly) {
+                    sys.claim(&SignalSent { signal: signal.id }).await;
+                }
                 self.send_copies(&signal, to).await;
                 Ok(SendOutcome::Sent)
             }
@@ -273,6 +275,9 @@ impl Attempt {
             commit_halfway(connection)?;
         }
         self.enqueue(connection, &signal, number, counter, draft.to)?;
+        if is(self.mutant, Mutant::SendAcknowledgedEarly) {
+            os.claim(&SignalSent { signal: id });
+        }
         let peers = if peers_count == self.peers.len() as i64 { None } else { Some(peers(connection, member)?) };
         Ok(Tried::Sent(state, signal, draft.to, peers))
     }

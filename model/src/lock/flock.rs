@@ -5,7 +5,8 @@
 
 use super::way::{Attempt, Attempting, Grant, Way};
 use super::{Holder, LockError, LockName, OwnerRecord};
-use crate::file::seal;
+use crate::file::{replace_volatile, seal};
+use crate::mutant::{Mutant, is};
 use seedstorm_sim::sys::claim::Exclusion;
 use seedstorm_sim::sys::{File, LockMode, OpenFlags};
 use seedstorm_sim::{Errno, Sys};
@@ -18,16 +19,21 @@ const RECORD_BYTES_MAX: usize = 512;
 /// flock(2) on `NAME.lock`.
 pub struct Flock {
     directory: String,
+    mutant: Option<Mutant>,
 }
 
 impl Flock {
     /// Locks in a directory.
-    pub fn new(directory: String) -> Flock {
-        Flock { directory }
+    pub fn new(directory: String, mutant: Option<Mutant>) -> Flock {
+        Flock { directory, mutant }
+    }
+
+    fn path(&self, lock: &LockName) -> String {
+        format!("{}/{lock}.lock", self.directory)
     }
 
     async fn open(&self, sys: &Sys, lock: &LockName) -> Result<File, LockError> {
-        let path = format!("{}/{lock}.lock", self.directory);
+        let path = self.path(lock);
         let opened = sys.open(&path, OpenFlags::READ_WRITE.create()).await;
         opened.map_err(|source| LockError::System { lock: lock.clone(), step: "open", source })
     }
@@ -52,12 +58,17 @@ impl Way for Flock {
     fn settle<'a>(
         &'a self,
         sys: &'a Sys,
-        _lock: &'a LockName,
+        lock: &'a LockName,
         grant: &'a mut Grant,
     ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
         Box::pin(async move {
             let Some(side_car) = &grant.side_car else { return };
             if let Ok(record) = seal(&OwnerRecord::of(sys)) {
+                if is(self.mutant, Mutant::SideCarReplaced) {
+                    let path = self.path(lock);
+                    let _ = replace_volatile(sys, &path, &path, &record).await;
+                    return;
+                }
                 // In place, and not durable: nobody decides anything by it, it only gives a timeout a name.
                 let _ = side_car.write_at(&record, 0).await;
             }

@@ -35,7 +35,7 @@ impl LockKind {
     /// The implementation, for locks in the configured directory.
     pub(super) fn way(self, config: &Config) -> Box<dyn Way> {
         match self {
-            LockKind::Flock => Box::new(Flock::new(config.locks())),
+            LockKind::Flock => Box::new(Flock::new(config.locks(), config.mutant)),
             LockKind::OwnerFile => Box::new(OwnerFile::new(config.locks(), config.lock_timeout_ns / 2, config.mutant)),
             LockKind::Lease => Box::new(Lease::new(config.locks(), config.lease_ns, config.mutant)),
         }

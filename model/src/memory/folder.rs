@@ -5,8 +5,9 @@
 
 use super::Digest;
 use crate::config::Config;
-use crate::file::{FileError, read_whole, replace};
+use crate::file::{FileError, read_whole, replace, replace_volatile};
 use crate::lock::Backoff;
+use crate::mutant::{Mutant, is};
 use seedstorm_sim::sys::{File, LockMode, OpenFlags};
 use seedstorm_sim::{Errno, Sys};
 
@@ -16,11 +17,13 @@ pub struct Folder {
     path: String,
     side_car: String,
     timeout_ns: u64,
+    mutant: Option<Mutant>,
 }
 
 /// The right to write memories. Keep it until the transaction that seals them has ended; dropping it gives it back.
 pub struct Writing {
     path: String,
+    mutant: Option<Mutant>,
     _side_car: File,
 }
 
@@ -34,7 +37,7 @@ impl Folder {
     /// The folder that a configuration says.
     pub fn new(config: &Config) -> Folder {
         let side_car = format!("{}/memories", config.locks());
-        Folder { path: config.memories(), side_car, timeout_ns: config.lock_timeout_ns }
+        Folder { path: config.memories(), side_car, timeout_ns: config.lock_timeout_ns, mutant: config.mutant }
     }
 
     /// Where the file of a memory stands.
@@ -52,7 +55,7 @@ impl Folder {
         let mut backoff = Backoff::short();
         loop {
             match side_car.try_lock(LockMode::Shared).await {
-                Ok(()) => return Ok(Writing { path: self.path.clone(), _side_car: side_car }),
+                Ok(()) => return Ok(Writing { path: self.path.clone(), mutant: self.mutant, _side_car: side_car }),
                 Err(Errno::WouldBlock) => {}
                 Err(error) => return Err(FileError::no_effect("flock", &self.side_car, error)),
             }
@@ -102,6 +105,7 @@ impl Folder {
     pub(super) async fn damage(&self, sys: &Sys, memory: &Digest) -> Result<Option<&'static str>, FileError> {
         Ok(match read_whole(sys, &self.path_of(memory)).await? {
             None => Some("it is missing"),
+            Some(_) if is(self.mutant, Mutant::VerificationTrustsNames) => None,
             Some(bytes) if Digest::of(&bytes) != *memory => Some("it holds something else than what was sealed"),
             Some(_) => None,
         })
@@ -116,7 +120,12 @@ impl Writing {
     /// As [`replace`].
     pub async fn write(&self, sys: &Sys, bytes: &[u8]) -> Result<Digest, FileError> {
         let memory = Digest::of(bytes);
-        replace(sys, &format!("{}/{memory}", self.path), bytes).await?;
+        let path = format!("{}/{memory}", self.path);
+        if is(self.mutant, Mutant::MemoryNotDurable) {
+            replace_volatile(sys, &path, &path, bytes).await?;
+        } else {
+            replace(sys, &path, bytes).await?;
+        }
         Ok(memory)
     }
 }

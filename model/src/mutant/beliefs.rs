@@ -10,6 +10,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "T2",
         scenario: "contradiction-avalanche",
         invariant: "support-well-founded",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::OverDeletion,
@@ -18,6 +19,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "T3",
         scenario: "contradiction-avalanche",
         invariant: "labels-agree",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::UnderDeletion,
@@ -26,6 +28,9 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "T3",
         scenario: "contradiction-avalanche",
         invariant: "labels-agree",
+        // A loop that has lost its premise isn't gone round, and a flag rests on what isn't reached as well as a belief does.
+        also: &["support-well-founded", "contradictions-flagged"],
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::VisitedSetPropagation,
@@ -34,6 +39,9 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "T6",
         scenario: "contradiction-avalanche",
         invariant: "labels-agree",
+        // What is visited once finds its own label of before: a loop.
+        also: &["support-well-founded"],
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::SupersedesCycleAccepted,
@@ -42,6 +50,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "T4",
         scenario: "contradiction-avalanche",
         invariant: "supersedes-acyclic",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::CoreGuardOnlyInCaller,
@@ -50,6 +59,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "T5",
         scenario: "contradiction-avalanche",
         invariant: "core-kept",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::ContradictionByArrival,
@@ -58,5 +68,33 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "T4",
         scenario: "contradiction-avalanche",
         invariant: "isolation-by-rank",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::BatchEndsAtRefusal,
+        name: "batch-ends-at-refusal",
+        about: "the rest of a batch is dropped after its first refusal, and counts as recorded",
+        row: "T5",
+        scenario: "contradiction-avalanche",
+        invariant: "batches-kept",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::FlagNeverLowered,
+        name: "flag-never-lowered",
+        about: "a contradiction keeps its flag when it has gone",
+        row: "T3",
+        scenario: "contradiction-avalanche",
+        invariant: "contradictions-flagged",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::LabelledByWays,
+        name: "labelled-by-ways",
+        about: "a belief that a change reaches by several ways is labelled once for each of them",
+        row: "T6",
+        scenario: "contradiction-avalanche",
+        invariant: "relabel-bounded",
+        ..MutantInfo::PLAIN
     },
 ];

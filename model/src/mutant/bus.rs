@@ -9,7 +9,7 @@ const fn flood(
     row: &'static str,
     invariant: &'static str,
 ) -> MutantInfo {
-    MutantInfo { mutant, name, about, row, scenario: "signal-flood", invariant }
+    MutantInfo { mutant, name, about, row, scenario: "signal-flood", invariant, ..MutantInfo::PLAIN }
 }
 
 pub(super) const CATALOGUE: &[MutantInfo] = &[
@@ -69,13 +69,17 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         "M6",
         "exactly-once-in-causal-order",
     ),
-    flood(
-        Mutant::TwoStepSend,
-        "two-step-send",
-        "the outbound row is committed before the inbound ones: a failure in between sends to nobody",
-        "M2",
-        "exactly-once-in-causal-order",
-    ),
+    MutantInfo {
+        // Who reads a row of a queue whose signal has been counted off before all rows were there, finds nothing, and ends.
+        also: &["no-unhandled-error"],
+        ..flood(
+            Mutant::TwoStepSend,
+            "two-step-send",
+            "the outbound row is committed before the inbound ones: a failure in between sends to nobody",
+            "M2",
+            "exactly-once-in-causal-order",
+        )
+    },
     flood(
         Mutant::BroadcastMissesOne,
         "broadcast-misses-one",
@@ -83,4 +87,49 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         "M2",
         "exactly-once-in-causal-order",
     ),
+    MutantInfo {
+        mutant: Mutant::SendAcknowledgedEarly,
+        name: "send-acknowledged-early",
+        about: "a send is acknowledged before its transaction is committed",
+        row: "S6",
+        scenario: "signal-flood",
+        invariant: "signals-survive",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::NothingHeldBack,
+        name: "nothing-held-back",
+        about: "whatever is in hand is delivered, also before what came before it",
+        row: "H3",
+        scenario: "signal-flood",
+        invariant: "exactly-once-in-causal-order",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::EntriesOverwritten,
+        name: "entries-overwritten",
+        about: "a delivery takes the entries of the signal's clock over, also where it knows less",
+        row: "M7",
+        scenario: "signal-flood",
+        invariant: "clocks-agree",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::SenderCountedOn,
+        name: "sender-counted-on",
+        about: "a delivery ticks the sender's entry, too: the clock knows an event that hasn't happened",
+        row: "M7",
+        scenario: "signal-flood",
+        invariant: "clocks-agree",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::FinishTakenForGranted,
+        name: "finish-taken-for-granted",
+        about: "a member whose finish couldn't be noted goes on as if it had been: nobody ever sees that all have finished",
+        row: "M6",
+        scenario: "signal-flood",
+        invariant: "progress",
+        ..MutantInfo::PLAIN
+    },
 ];

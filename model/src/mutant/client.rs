@@ -10,6 +10,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S6",
         scenario: "sqlite-wal",
         invariant: "wal-acknowledged-durable",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::FailedCommitIsDone,
@@ -18,14 +19,16 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S6",
         scenario: "sqlite-wal",
         invariant: "wal-acknowledged-durable",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
-        mutant: Mutant::FoundIsTakenForDurable,
-        name: "found-is-taken-for-durable",
+        mutant: Mutant::ClientTakesFoundForDurable,
+        name: "client-takes-found-for-durable",
         about: "a retry acknowledges what it finds, which a dead process may have written and never synced",
         row: "B5",
         scenario: "sqlite-wal",
         invariant: "wal-acknowledged-durable",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::OffForNormal,
@@ -34,6 +37,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S6",
         scenario: "sqlite-wal",
         invariant: "wal-commits-kept",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::ReaderBelievesImmutable,
@@ -42,6 +46,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S3",
         scenario: "sqlite-wal",
         invariant: "wal-commits-kept",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::LooksWithoutTransaction,
@@ -50,6 +55,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S2",
         scenario: "sqlite-wal",
         invariant: "wal-snapshot-still",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::RetriesBlindly,
@@ -58,6 +64,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "B5",
         scenario: "sqlite-wal",
         invariant: "wal-effect-once",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::UpgradesSnapshot,
@@ -66,5 +73,6 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S1",
         scenario: "sqlite-wal",
         invariant: "no-unhandled-error",
+        ..MutantInfo::PLAIN
     },
 ];

@@ -10,6 +10,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "F2",
         scenario: "guillotine",
         invariant: "files-whole",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::NoDirectorySync,
@@ -18,6 +19,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "F3",
         scenario: "guillotine",
         invariant: "documents-kept",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::FixedTemporaryName,
@@ -26,6 +28,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "F4",
         scenario: "guillotine",
         invariant: "temporaries-exclusive",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::TruncateInPlace,
@@ -34,6 +37,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "F1",
         scenario: "guillotine",
         invariant: "files-whole",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::CorruptReadAsEmpty,
@@ -42,6 +46,8 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "F6",
         scenario: "guillotine",
         invariant: "damage-kept",
+        is_interaction: true,
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::SweeperReapsLive,
@@ -50,6 +56,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "F7",
         scenario: "guillotine",
         invariant: "live-temporaries-kept",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::LockReleasedBeforeDurable,
@@ -58,5 +65,15 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "B6",
         scenario: "guillotine",
         invariant: "documents-kept",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::TemporariesOfNotesLeft,
+        name: "temporaries-of-notes-left",
+        about: "the sweeper passes one directory over: temporary files of notes pile up",
+        row: "F7",
+        scenario: "guillotine",
+        invariant: "temporaries-reaped",
+        ..MutantInfo::PLAIN
     },
 ];

@@ -10,6 +10,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L3",
         scenario: "concurrency-storm",
         invariant: "lock-exclusion",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::PidReuseIgnored,
@@ -18,6 +19,8 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L2",
         scenario: "concurrency-storm",
         invariant: "lock-reclaimed",
+        is_interaction: true,
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::EmptyOwnerFileIsStale,
@@ -26,6 +29,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L6",
         scenario: "concurrency-storm",
         invariant: "lock-exclusion",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::FixedBackoffConvoy,
@@ -34,6 +38,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L10",
         scenario: "concurrency-storm",
         invariant: "lock-wait-bounded",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::LeaseWithoutFencing,
@@ -42,6 +47,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L7",
         scenario: "concurrency-storm",
         invariant: "lease-fencing",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::OwnerRecordInSecondCall,
@@ -50,6 +56,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L6",
         scenario: "guillotine",
         invariant: "owner-records-whole",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::ReclaimWithoutIdentityCheck,
@@ -58,5 +65,61 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "L1",
         scenario: "guillotine",
         invariant: "lock-exclusion",
+        is_interaction: true,
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::LocksOutOfOrder,
+        name: "locks-out-of-order",
+        about: "who finds a document much too long makes it shorter while it holds its lock: two locks in the other order",
+        row: "L11",
+        scenario: "concurrency-storm",
+        invariant: "waits-for-acyclic",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::LockReEntered,
+        name: "lock-re-entered",
+        about: "a document is made shorter after its lock has been acquired: the same lock is waited for again",
+        row: "L11",
+        scenario: "concurrency-storm",
+        invariant: "waits-for-acyclic",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::LockTimeoutUnhandled,
+        name: "lock-timeout-unhandled",
+        about: "a lock that is not free in time ends the agent, instead of being told as \"not now\"",
+        row: "L9",
+        scenario: "concurrency-storm",
+        invariant: "lock-timeouts-handled",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::MigrationLockKept,
+        name: "migration-lock-kept",
+        about: "the lock of the schema is given back in memory only: nobody will want it again, and its owner record stays for ever",
+        row: "L1",
+        scenario: "concurrency-storm",
+        invariant: "locks-free",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::OwnDeadLocksKept,
+        name: "own-dead-locks-kept",
+        about: "waking doesn't take away what the agent's earlier lives held: it stays until somebody else waits for it",
+        row: "L1",
+        scenario: "guillotine",
+        invariant: "dead-locks-reclaimed",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::SideCarReplaced,
+        name: "side-car-replaced",
+        about: "the holder's name is written by replacing the side-car: whoever comes next locks another inode",
+        row: "L8",
+        scenario: "concurrency-storm",
+        invariant: "lock-exclusion",
+        ..MutantInfo::PLAIN
     },
 ];

@@ -7,10 +7,13 @@ mod agent;
 mod beliefs;
 mod bus;
 mod client;
+mod disk;
 mod file;
 mod lock;
 mod memory;
 mod store;
+
+use seedstorm_sim::sys::disk::DiskFlaw;
 
 /// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,7 +109,7 @@ pub enum Mutant {
     /// A client acknowledges a COMMIT that failed.
     FailedCommitIsDone,
     /// A client acknowledges what it finds, and commits nothing.
-    FoundIsTakenForDurable,
+    ClientTakesFoundForDurable,
     /// A client's connections run with synchronous=OFF where NORMAL is promised.
     OffForNormal,
     /// A client's readers open the database with immutable=1.
@@ -117,6 +120,68 @@ pub enum Mutant {
     RetriesBlindly,
     /// A client's writers begin deferred.
     UpgradesSnapshot,
+    /// The disk breaks a promise.
+    OfDisk(DiskFlaw),
+    /// A document is made shorter while its lock is held.
+    LocksOutOfOrder,
+    /// A document is made shorter by somebody who has its lock already.
+    LockReEntered,
+    /// A lock that times out ends the agent.
+    LockTimeoutUnhandled,
+    /// The lock of the schema isn't given back.
+    MigrationLockKept,
+    /// Waking leaves the locks of earlier lives.
+    OwnDeadLocksKept,
+    /// The side-car of a lock is replaced by a rename.
+    SideCarReplaced,
+    /// Temporary files of notes aren't swept.
+    TemporariesOfNotesLeft,
+    /// Files of memories that nobody has sealed stay.
+    OrphansLeft,
+    /// A memory's file isn't made durable.
+    MemoryNotDurable,
+    /// The right to write memories is given back before the seal.
+    RightToWriteGivenBackEarly,
+    /// A verification doesn't read the files.
+    VerificationTrustsNames,
+    /// What is sealed is read without a transaction.
+    AccountReadInPieces,
+    /// The row of an agent keeps its last life.
+    RegistrationOfLastLife,
+    /// What an earlier try has written is acknowledged without a commit.
+    FoundIsTakenForDurable,
+    /// A note that is in the store already is not written again.
+    NoteFoundIsTakenForDurable,
+    /// A claim looks at the generation only, and takes its own for granted.
+    ClaimByGenerationOnly,
+    /// A task is left by the number of its claim, and not by its token.
+    TaskLeftByGeneration,
+    /// What tasks need isn't checked for cycles.
+    NeedsCycleAccepted,
+    /// A reader leaves its transaction open.
+    SnapshotLeftOpen,
+    /// A status doesn't look at processes.
+    StatusByTheRow,
+    /// A process that has its last life's PID is taken for that life.
+    OwnPidTakenForOwnLife,
+    /// A seal whose notes are gone is an error.
+    SealWithoutNotesRefused,
+    /// A send is acknowledged before COMMIT.
+    SendAcknowledgedEarly,
+    /// Copies are delivered as they come.
+    NothingHeldBack,
+    /// A delivery takes a signal's entries over, also lower ones.
+    EntriesOverwritten,
+    /// A delivery counts the sender's life on.
+    SenderCountedOn,
+    /// A member that couldn't say that it has finished believes that it has.
+    FinishTakenForGranted,
+    /// What comes after a refusal in a batch is dropped.
+    BatchEndsAtRefusal,
+    /// A contradiction that is flagged stays so.
+    FlagNeverLowered,
+    /// A belief is labelled once for each way to it.
+    LabelledByWays,
 }
 
 /// What there is to know of a mutant.
@@ -134,6 +199,29 @@ pub struct MutantInfo {
     pub scenario: &'static str,
     /// The invariant that must catch it.
     pub invariant: &'static str,
+    /// Invariants that may catch it as well, and rightly: the bug has more than one face, and which of them shows first is chance. Its entry says why.
+    pub also: &'static [&'static str],
+    /// Whether it shows only where two things come together: a kill and a particular schedule, or two faults.
+    pub is_interaction: bool,
+}
+
+impl MutantInfo {
+    /// What an entry has that says nothing else.
+    const PLAIN: MutantInfo = MutantInfo {
+        mutant: Mutant::ClaimCheckThenAct,
+        name: "",
+        about: "",
+        row: "",
+        scenario: "",
+        invariant: "",
+        also: &[],
+        is_interaction: false,
+    };
+
+    /// Whether a first violation of this invariant detects it.
+    pub fn is_caught_by(&self, invariant: &str) -> bool {
+        self.invariant == invariant || self.also.contains(&invariant)
+    }
 }
 
 /// Every mutant, one list for each family.
@@ -144,6 +232,7 @@ const FAMILIES: &[&[MutantInfo]] = &[
     agent::CATALOGUE,
     bus::CATALOGUE,
     memory::CATALOGUE,
+    disk::CATALOGUE,
     beliefs::CATALOGUE,
     client::CATALOGUE,
 ];

@@ -10,6 +10,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "B1",
         scenario: "concurrency-storm",
         invariant: "claim-single-winner",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::DeferredTransaction,
@@ -18,6 +19,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S1",
         scenario: "concurrency-storm",
         invariant: "no-unhandled-error",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::RetryWithoutIdempotence,
@@ -26,6 +28,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "B5",
         scenario: "concurrency-storm",
         invariant: "no-lost-write",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::AcknowledgedBeforeCommit,
@@ -34,6 +37,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S6",
         scenario: "concurrency-storm",
         invariant: "acknowledged-durable",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::BoardLostUpdate,
@@ -42,6 +46,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "B6",
         scenario: "concurrency-storm",
         invariant: "board-serializable",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::SynchronousNormal,
@@ -50,6 +55,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S6",
         scenario: "guillotine",
         invariant: "acknowledged-durable",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::WalDeletedOnRecovery,
@@ -58,6 +64,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S3",
         scenario: "guillotine",
         invariant: "no-lost-write",
+        ..MutantInfo::PLAIN
     },
     MutantInfo {
         mutant: Mutant::TransactionLeftOpen,
@@ -66,5 +73,71 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S8",
         scenario: "guillotine",
         invariant: "no-idle-transaction",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::RegistrationOfLastLife,
+        name: "registration-of-last-life",
+        about: "waking leaves the row of an agent that is there as it is: with the process of its last life",
+        row: "L2",
+        scenario: "concurrency-storm",
+        invariant: "agents-return",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::FoundIsTakenForDurable,
+        name: "found-is-taken-for-durable",
+        about: "a retry that finds its own write acknowledges it at once: the commit that it found may not be durable",
+        row: "S6",
+        scenario: "guillotine",
+        invariant: "no-lost-write",
+        is_interaction: true,
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::NoteFoundIsTakenForDurable,
+        name: "note-found-is-taken-for-durable",
+        about: "a note that is in the store already counts as durable, and its file is removed: its commit may have been cut short",
+        row: "M6",
+        scenario: "guillotine",
+        invariant: "staged-notes-kept",
+        is_interaction: true,
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::ClaimByGenerationOnly,
+        name: "claim-by-generation-only",
+        about: "a claim checks the generation alone, and one that is there already passes for its own: two winners",
+        row: "B2",
+        scenario: "concurrency-storm",
+        invariant: "claim-single-winner",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::SnapshotLeftOpen,
+        name: "snapshot-left-open",
+        about: "a reader leaves its transaction open: its snapshot pins the WAL",
+        row: "S2",
+        scenario: "guillotine",
+        invariant: "no-idle-transaction",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::TaskLeftByGeneration,
+        name: "task-left-by-generation",
+        about: "a task is left by its claim's generation in the place of its token: nobody ever leaves one",
+        row: "B1",
+        scenario: "concurrency-storm",
+        invariant: "calm-completes",
+        ..MutantInfo::PLAIN
+    },
+    MutantInfo {
+        mutant: Mutant::NeedsCycleAccepted,
+        name: "needs-cycle-accepted",
+        about: "what a task needs is written without a look at what that needs: tasks that need each other never become ready",
+        row: "B4",
+        scenario: "concurrency-storm",
+        invariant: "needs-acyclic",
+        ..MutantInfo::PLAIN
     },
 ];

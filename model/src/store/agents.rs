@@ -5,6 +5,7 @@ use super::error::{StoreError, Trouble};
 use super::tasks::HeldTask;
 use super::transaction::run_cached;
 use crate::identity::ProcessIdentity;
+use crate::mutant::{Mutant, is};
 use rusqlite::{Connection, OptionalExtension, params};
 use seedstorm_sim::Sys;
 use std::collections::BTreeMap;
@@ -48,13 +49,24 @@ impl Store {
     /// Registers a life of an agent, and takes over what its last life had claimed. `None`: the store can't be reached now.
     pub(crate) async fn register(&mut self, sys: &Sys, name: &str) -> Result<Option<Registered>, StoreError> {
         let (name, ours, keeps_days) = (name.to_owned(), ProcessIdentity::of(sys), self.config.keeps_days);
+        let mutant = self.config.mutant;
         let registered = self.change(sys, "register", move |os, connection| {
             let last = last_life(connection, &name)?;
             if let Some(last) = last.filter(|last| *last != ours) {
                 let found = os.process_info(last.pid);
-                if found.map_or(true, |found| last.is_that_of(found, os.boot_id(), None)) && is_active(connection, &name)? {
+                let lives = match found {
+                    Err(_) => true,
+                    Ok(found) if is(mutant, Mutant::OwnPidTakenForOwnLife) => {
+                        found.is_some() && last.boot_id == os.boot_id()
+                    }
+                    Ok(found) => last.is_that_of(found, os.boot_id(), None),
+                };
+                if lives && is_active(connection, &name)? {
                     return Ok(Registered::Taken(last));
                 }
+            }
+            if is(mutant, Mutant::RegistrationOfLastLife) && last.is_some() {
+                return held_by(connection, &name).map(Registered::Ours);
             }
             let mut upsert = connection.prepare_cached(
                 "INSERT INTO agents (name, status, pid, started_ns, boot_id, incarnation, seen_ns) VALUES (?1, 'active', ?2, ?3, ?4, 1, ?5)

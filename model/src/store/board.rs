@@ -126,7 +126,9 @@ impl Store {
                             return Err(Trouble::busy("keep a snapshot"));
                         }
                     }
-                    run_cached(connection, "COMMIT").map_err(trouble)?;
+                    if !is(config.mutant, Mutant::SnapshotLeftOpen) {
+                        run_cached(connection, "COMMIT").map_err(trouble)?;
+                    }
                     os.claim(&SnapshotRead { key: own_key.clone(), reads: reads.clone() });
                     Ok(reads)
                 }),

@@ -75,7 +75,8 @@ impl Store {
                     Err(trouble) => return (None, Err(trouble)),
                 };
                 let result = work(os, &connection);
-                let stays_open = is(config.mutant, Mutant::TransactionLeftOpen);
+                let stays_open = is(config.mutant, Mutant::TransactionLeftOpen)
+                    || is(config.mutant, Mutant::SnapshotLeftOpen) && result.is_ok();
                 if !connection.is_autocommit() && !stays_open {
                     // On every path: an open transaction would lock everybody out.
                     let _ = run_cached(&connection, "ROLLBACK");

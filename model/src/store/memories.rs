@@ -5,6 +5,7 @@ use super::error::{Remedy, StoreError, Trouble};
 use super::transaction::{Attempt, Outcome, Verdict, run_cached};
 use crate::claims::{Effect, OperationKey};
 use crate::memory::{Account, Digest, is_sealed, read_account, seal};
+use crate::mutant::{Mutant, is};
 use rusqlite::{Connection, params};
 use seedstorm_sim::{Os, Sys};
 use std::rc::Rc;
@@ -35,7 +36,11 @@ impl Store {
         sys: &Sys,
         key: &OperationKey,
     ) -> Result<Result<Account, &'static str>, StoreError> {
-        let read = |connection: &Connection| {
+        let is_torn = is(self.config.mutant, Mutant::AccountReadInPieces);
+        let read = move |connection: &Connection| {
+            if is_torn {
+                return read_account(connection);
+            }
             run_cached(connection, "BEGIN DEFERRED")?;
             let account = read_account(connection)?;
             run_cached(connection, "COMMIT")?;

@@ -163,7 +163,8 @@ impl Store {
                        state = iif(EXISTS (SELECT 1 FROM checklist WHERE task = ?1 AND generation IS NULL), 'open', 'done')
                      WHERE name = ?1 AND token = ?2 RETURNING state = 'done'",
                 )?;
-                leave.query_row(params![task, token as i64], |row| row.get::<_, bool>(0)).optional()
+                let proof = if is(attempt.config.mutant, Mutant::TaskLeftByGeneration) { generation } else { token };
+                leave.query_row(params![task, proof as i64], |row| row.get::<_, bool>(0)).optional()
             };
             match leave().map_err(attempt.trouble("leave a task"))? {
                 None => Ok(Verdict::Refuse("not-holder")),
@@ -183,6 +184,8 @@ fn lives(attempt: &Attempt<'_>, holder: &ProcessIdentity) -> bool {
 fn update(attempt: &Attempt<'_>, task: &str, seen: &Seen, generation: u64, token: u64) -> rusqlite::Result<usize> {
     let unchanged = if is(attempt.config.mutant, Mutant::ClaimCheckThenAct) {
         ""
+    } else if is(attempt.config.mutant, Mutant::ClaimByGenerationOnly) {
+        "AND generation BETWEEN ?5 - 1 AND ?5 AND state <> 'done'"
     } else {
         "AND generation = ?5 - 1 AND state <> 'done' AND token IS ?6"
     };

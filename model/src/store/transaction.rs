@@ -89,6 +89,10 @@ impl Attempt<'_> {
         match verdict {
             Verdict::Refuse(why) => {
                 self.is_absent.set(true);
+                if is(self.config.mutant, Mutant::SnapshotLeftOpen) {
+                    // What is left open is a reader's alone.
+                    run_cached(self.connection, "ROLLBACK").map_err(self.trouble("ROLLBACK"))?;
+                }
                 Ok(Outcome::Refused(why))
             }
             Verdict::Commit(effect) => {
@@ -97,6 +101,9 @@ impl Attempt<'_> {
             }
             Verdict::Found(effect) => {
                 // What we found may have come from a WAL that a dead process had written and never synced. A commit of our own syncs it.
+                if is(self.config.mutant, Mutant::FoundIsTakenForDurable) {
+                    return self.commit(effect, true);
+                }
                 let asked = "UPDATE applied SET asked = asked + 1 WHERE agent = ?1 AND number = ?2";
                 let asked = self
                     .connection

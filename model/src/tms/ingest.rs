@@ -60,6 +60,9 @@ pub fn ingest<B: Base>(base: &mut B, batch: &Batch, mutant: Option<Mutant>) -> R
     }
     for record in &batch.records {
         intake.take(record)?;
+        if is(mutant, Mutant::BatchEndsAtRefusal) && !intake.refused.is_empty() {
+            break;
+        }
     }
     let Intake { base, mut changed, refused, .. } = intake;
     changed.beliefs.extend(changed.by_retraction.iter().copied());

@@ -92,7 +92,7 @@ pub(super) fn relabel<B: Base>(
         let keeps_itself = is(mutant, Mutant::PositiveLoopSupportsItself).then_some(before.as_slice());
         solve_with(&program, KeepsItself(keeps_itself))
     };
-    let changed = write(base, &definitions, &model.labels)?;
+    let changed = write(base, &definitions, &model.labels, mutant)?;
     let belief_of: BTreeMap<usize, Digest> = definitions.iter().map(|found| (found.atom, found.id)).collect();
     let beliefs = |atoms: &Vec<usize>| -> Vec<Digest> {
         let mut beliefs: Vec<Digest> = atoms.iter().filter_map(|atom| belief_of.get(atom).copied()).collect();
@@ -114,6 +114,7 @@ fn region<B: Base>(base: &mut B, changed: &Changed, mutant: Option<Mutant>) -> R
     let mut queue: VecDeque<Digest> = changed.beliefs.iter().copied().collect();
     let mut region = Vec::new();
     while let Some(id) = queue.pop_front() {
+        let is_met_again = region.contains(&id);
         region.push(id);
         if is(mutant, Mutant::UnderDeletion) && changed.by_retraction.contains(&id) {
             continue;
@@ -122,6 +123,12 @@ fn region<B: Base>(base: &mut B, changed: &Changed, mutant: Option<Mutant>) -> R
         dependents.extend(base.superseded_by(&id)?);
         let victims = base.contradictions_with(&id)?.into_iter().filter_map(|kept| kept.victim);
         dependents.extend(victims);
+        if is(mutant, Mutant::LabelledByWays) {
+            // What waits in the queue counts as not reached.
+            let is_new = |dependent: &Digest| !is_met_again && !region.contains(dependent);
+            queue.extend(dependents.into_iter().filter(is_new));
+            continue;
+        }
         queue.extend(dependents.into_iter().filter(|dependent| reached.insert(*dependent)));
     }
     Ok(region)
@@ -244,7 +251,12 @@ fn visited_once(program: &Program, definitions: &[Definition]) -> super::well_fo
 }
 
 /// Keeps what was found. Gives how many beliefs have another label now.
-fn write<B: Base>(base: &mut B, definitions: &[Definition], labels: &[Label]) -> Result<u64, B::Error> {
+fn write<B: Base>(
+    base: &mut B,
+    definitions: &[Definition],
+    labels: &[Label],
+    mutant: Option<Mutant>,
+) -> Result<u64, B::Error> {
     let heirs = heirs(base, definitions, labels)?;
     let mut changed = 0;
     for definition in definitions {
@@ -253,7 +265,10 @@ fn write<B: Base>(base: &mut B, definitions: &[Definition], labels: &[Label]) ->
         let heir = heirs.get(&definition.id).copied().flatten().map(|rank| rank.belief());
         base.set_finding(&definition.id, &Finding { label, support, taken, heir })?;
         for (others, kept) in (definition.atom + OTHERS..).zip(&definition.contradictions) {
-            base.set_flag(&kept.id, labels[others].and(support))?;
+            let flag = labels[others].and(support);
+            if !(is(mutant, Mutant::FlagNeverLowered) && flag == Label::Out) {
+                base.set_flag(&kept.id, flag)?;
+            }
         }
         changed += u64::from(label != definition.kept.label);
     }

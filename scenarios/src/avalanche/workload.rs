@@ -15,7 +15,7 @@ use seedstorm_sim::{Draw, Seed};
 use std::collections::BTreeMap;
 use toml::Value;
 
-const WORKERS: u64 = 8;
+const WORKERS: &[u64] = &[3, 6, 8, 12];
 
 /// What an avalanche draws for itself.
 pub const SETTINGS: &[Setting] = &[
@@ -64,7 +64,7 @@ const STEPS_OF_OPERATION: u64 = 280;
 /// # Errors
 /// An option that the scenario doesn't know, or a value out of range.
 pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
-    let workers = plans::workers(options, WORKERS)?;
+    let workers = plans::workers(seed, options, WORKERS)?;
     let chaos_ns = plans::duration_ns(options, 30 * SECOND_NS)?;
     let mut settings = settle(SETTINGS, seed, options)?;
     let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;

@@ -7,9 +7,10 @@ use seedstorm_sim::sqlite::inspect;
 use seedstorm_sim::sys::disk::Disk;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bits of the schema's version: agents keep days, memories are sealed.
+/// Bits of the schema's version: agents keep days, memories are sealed, tasks need each other.
 const WITH_DAYS: i64 = 2;
 const WITH_MEMORIES: i64 = 16;
+const WITH_NEEDS: i64 = 32;
 
 /// The content of the database, as far as oracles compare it.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub struct Audit {
     pub board: BTreeMap<String, u64>,
     /// By task: the generation of its last claim, and whether it is done.
     pub tasks: BTreeMap<String, (u64, bool)>,
+    /// What tasks need: (task, needed).
+    pub needs: Vec<(String, String)>,
     /// By task and item: the generation under which it was ticked.
     pub items: BTreeMap<(String, u64), Option<u64>>,
     /// By agent, operation and name: the text of each note that an introspection or a sleep has put there.
@@ -97,6 +100,12 @@ impl Audit {
         })?;
         if version & WITH_DAYS != 0 {
             audit.read_days(&connection)?;
+        }
+        if version & WITH_NEEDS != 0 {
+            each(&connection, "SELECT task, needed FROM needs", |row| {
+                audit.needs.push((row.get(0)?, row.get(1)?));
+                Ok(())
+            })?;
         }
         if version & WITH_MEMORIES != 0 {
             audit.read_memories(&connection)?;

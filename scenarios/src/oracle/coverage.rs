@@ -1,6 +1,6 @@
 //! What must happen sometimes: read off claims and SQLite's own locks, so that a sweep can show that it went where bugs live. It judges nothing.
 
-use seedstorm_model::claims::{BusyRetried, Committed, OperationBegun, OutcomeUnknown};
+use seedstorm_model::claims::{BusyRetried, Committed, OperationBegun, OutcomeUnknown, Refused};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::sqlite::SharedLockCall;
@@ -76,6 +76,8 @@ fn note_claim(event: &Event<'_>, view: &View<'_>) {
             view.cover("outcome_found_later");
         }
         view.count("transactions", 1);
+    } else if event.claim::<Refused>().is_some_and(|refused| refused.why.starts_with("a cycle")) {
+        view.cover("needs_cycle_refused");
     } else if let Some(Happened { what }) = event.claim()
         && let Some(name) = KNOWN.iter().find(|known| **known == what)
     {

@@ -59,7 +59,10 @@ impl DamageNamed {
             );
         }
         let is_known = |memory: &Digest| self.damaged.contains(memory) || self.healed.contains(memory);
-        let is_explained = |damaged: &&Damaged| memory_at(&damaged.path).is_some_and(|memory| is_known(&memory));
+        // A sealed memory whose file isn't whole, though no crash has hit it, is `memories-kept`'s.
+        let is_broken = |memory: &Digest| !is_whole(memory, view.disk());
+        let is_explained =
+            |damaged: &&Damaged| memory_at(&damaged.path).is_some_and(|memory| is_known(&memory) || is_broken(&memory));
         match verified.damaged.iter().find(|damaged| !is_explained(damaged)) {
             // Where the roots themselves are untrue the alarm is right, and whose fault that is, is for `seal-true` to say.
             Some(damaged) if self.roots_are_true(view) => {

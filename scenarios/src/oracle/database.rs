@@ -81,27 +81,24 @@ impl NoLostWrite {
         };
         for (key, effect) in &self.acknowledged {
             if let Some(what) = missing(key, effect, audit) {
-                return Err(self.violation(
-                    format!("{}#{}: acknowledged, and lost: {what}", key.agent, key.number),
-                    object(effect),
-                    "lost",
-                ));
+                let message = format!("{}#{}: acknowledged, and lost: {what}", key.agent, key.number);
+                return Err(self.violation(message, ROW, "lost"));
             }
         }
         if let Some(Ok(Some(settled))) = self.settled.as_deref()
-            && let Some((what, object)) = gone(settled, audit)
+            && let Some(what) = gone(settled, audit)
         {
-            return Err(self.violation(format!("{what} had survived a crash, and is lost"), object, "lost"));
+            return Err(self.violation(format!("{what} had survived a crash, and is lost"), ROW, "lost"));
         }
         for ((agent, number), texts) in &audit.notes {
             if texts.len() > 1 {
                 let message = format!("{agent}#{number} took effect {} times", texts.len());
-                return Err(self.violation(message, "note", "doubled"));
+                return Err(self.violation(message, ROW, "doubled"));
             }
             if !self.begun.contains(&OperationKey { agent: agent.clone(), number: *number }) {
                 return Err(self.violation(
                     format!("a note of {agent}#{number} is there, and nobody asked for it"),
-                    "note",
+                    ROW,
                     "invented",
                 ));
             }
@@ -110,51 +107,40 @@ impl NoLostWrite {
     }
 }
 
-fn object(effect: &Effect) -> &'static str {
-    match effect {
-        Effect::Board { .. } => "board-key",
-        Effect::TaskClaimed { .. } | Effect::TaskLeft { .. } | Effect::NeedsSet { .. } => "task",
-        Effect::ItemChecked { .. } => "item",
-        Effect::NoteAppended { .. } => "note",
-        Effect::AgentNoted { .. } => "agent-row",
-        Effect::Introspected { .. } => "introspection",
-        Effect::Remembered { .. } => "memory",
-        Effect::Slept => "sleep",
-        Effect::Ingested { .. } => "batch",
-    }
-}
+/// The victim of a lost write: whatever it was that a transaction wrote. Which kind of row shows first, is chance.
+const ROW: &str = "row";
 
 /// What was there and isn't any more, of what never goes by itself: notes, versions and generations, what is ticked, done, closed or
 /// sealed.
-fn gone(before: &Audit, now: &Audit) -> Option<(String, &'static str)> {
+fn gone(before: &Audit, now: &Audit) -> Option<String> {
     let note = before.notes.keys().find(|note| !now.notes.contains_key(*note));
-    let note = note.map(|(agent, number)| (format!("the note of {agent}#{number}"), "note"));
+    let note = note.map(|(agent, number)| format!("the note of {agent}#{number}"));
     let version_of = |key: &String| now.board.get(key).copied().unwrap_or(0);
     let board = || {
         let (key, version) = before.board.iter().find(|(key, version)| version_of(key) < **version)?;
-        Some((format!("version {version} of `{key}`"), "board-key"))
+        Some(format!("version {version} of `{key}`"))
     };
     let task_of = |task: &String| now.tasks.get(task).copied().unwrap_or((0, false));
     let generation = || {
         let (task, (generation, _)) = before.tasks.iter().find(|(task, (found, _))| task_of(task).0 < *found)?;
-        Some((format!("generation {generation} of task `{task}`"), "task"))
+        Some(format!("generation {generation} of task `{task}`"))
     };
     let end = || {
         let (task, _) = before.tasks.iter().find(|(task, (_, is_done))| *is_done && !task_of(task).1)?;
-        Some((format!("the end of task `{task}`"), "task"))
+        Some(format!("the end of task `{task}`"))
     };
     let tick = || {
         let is_lost = |key: &(String, u64), tick: Option<u64>| tick.is_some() && now.items.get(key) != Some(&tick);
         let ((task, item), _) = before.items.iter().find(|(key, tick)| is_lost(key, **tick))?;
-        Some((format!("the tick of item {item} of task `{task}`"), "item"))
+        Some(format!("the tick of item {item} of task `{task}`"))
     };
     let day = || {
         let (agent, number) = before.days.difference(&now.days).next()?;
-        Some((format!("the close of {agent}#{number}"), "introspection"))
+        Some(format!("the close of {agent}#{number}"))
     };
     let memory = || {
         let memory = before.sealed.keys().find(|memory| !now.sealed.contains_key(memory))?;
-        Some((format!("the seal of memory {memory}"), "memory"))
+        Some(format!("the seal of memory {memory}"))
     };
     note.or_else(board).or_else(generation).or_else(end).or_else(tick).or_else(day).or_else(memory)
 }
@@ -246,12 +232,12 @@ impl Invariant for NoLostWrite {
                 let ([by, then], number) = ([&other, &key].map(|key| &key.agent), transition.number);
                 let message =
                     format!("transition {number} was acknowledged to {by}, and made anew for {then}: it was lost");
-                return Err(self.violation(message, "memory", "lost"));
+                return Err(self.violation(message, ROW, "lost"));
             }
             let before = self.acknowledged.insert(key.clone(), effect.clone());
             if let Some(before) = before.filter(|before| *before != effect) {
                 let message = format!("{}#{} took effect twice: {before:?}, then {effect:?}", key.agent, key.number);
-                return Err(self.violation(message, object(&before), "doubled"));
+                return Err(self.violation(message, ROW, "doubled"));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! `no-idle-transaction`: whoever is between two transactions doesn't hold the database's write lock.
+//! `no-idle-transaction`: whoever is between two transactions has neither the database's write lock nor a snapshot of it.
 
 use seedstorm_model::claims::{BusyRetried, OperationBegun, OutcomeUnknown, Refused};
 use seedstorm_sim::View;
@@ -6,13 +6,21 @@ use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::sqlite::SharedLockCall;
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::trace::{Body, CallKind, Event, Interest, ProcessId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// An agent that begins an operation, gives it up or tries it again has no transaction open: it would lock everybody out.
+/// An agent that begins an operation, gives it up or tries it again has no transaction open: it would lock writers out, or keep the WAL from ever being reset.
 #[derive(Default)]
 pub struct NoIdleTransaction {
     /// Who holds the write lock, by database.
     writers: BTreeMap<u64, ProcessId>,
+    /// Who has a snapshot, by database.
+    readers: BTreeSet<(u64, ProcessId)>,
+}
+
+impl NoIdleTransaction {
+    fn violation(&self, message: String, object: &'static str) -> Violation {
+        Violation::new(self.id(), message).object(object).role("agent").loss("left-open")
+    }
 }
 
 /// What is claimed between transactions only.
@@ -36,15 +44,28 @@ impl Invariant for NoIdleTransaction {
                     self.writers.insert(object, process);
                 } else if call.first == SharedLockCall::WRITE && call.releases {
                     self.writers.remove(&object);
+                } else if call.first >= SharedLockCall::FIRST_READ && call.count == 1 {
+                    if call.releases {
+                        self.readers.remove(&(object, process));
+                    } else if !call.excludes {
+                        self.readers.insert((object, process));
+                    }
                 }
             }
-            Body::Ended(_) => self.writers.retain(|_, writer| *writer != process),
-            Body::Claim { kind, .. }
-                if BETWEEN.contains(&kind) && self.writers.values().any(|writer| *writer == process) =>
-            {
+            Body::Ended(_) => {
+                self.writers.retain(|_, writer| *writer != process);
+                self.readers.retain(|(_, reader)| *reader != process);
+            }
+            Body::Claim { kind, .. } if BETWEEN.contains(&kind) => {
                 let name = view.process(process).name;
-                let message = format!("{name} holds the database's write lock between two transactions");
-                return Err(Violation::new(self.id(), message).object("transaction").role("agent").loss("left-open"));
+                if self.writers.values().any(|writer| *writer == process) {
+                    let message = format!("{name} holds the database's write lock between two transactions");
+                    return Err(self.violation(message, "transaction"));
+                }
+                if self.readers.iter().any(|(_, reader)| *reader == process) {
+                    let message = format!("{name} has a snapshot between two transactions: no checkpoint gets past it");
+                    return Err(self.violation(message, "snapshot"));
+                }
             }
             _ => {}
         }

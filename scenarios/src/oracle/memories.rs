@@ -73,7 +73,7 @@ impl MemoriesKept {
         match audit.sealed.keys().find(|memory| !is_whole(memory)) {
             None => Ok(()),
             Some(memory) => {
-                Err(self.violation(memory, "is sealed, and has no whole file: the file comes first", "sealed-early"))
+                Err(self.violation(memory, "is sealed, and has no whole file: the file comes first", "lost"))
             }
         }
     }

@@ -19,6 +19,7 @@ mod lives;
 mod locks_free;
 mod memories;
 mod memory_set;
+mod needs;
 mod owner_records;
 pub mod paths;
 mod seal_true;
@@ -47,6 +48,7 @@ pub use liveness::CalmCompletes;
 pub use locks_free::LocksFree;
 pub use memories::{MemoriesKept, OrphansSwept};
 pub use memory_set::MemorySet;
+pub use needs::NeedsAcyclic;
 pub use owner_records::{DeadLocksReclaimed, OwnerRecordsWhole};
 pub use seal_true::{SealAccount, SealTrue};
 pub use staged_notes::StagedNotesKept;
@@ -105,6 +107,7 @@ pub const SWARM: &[(&str, &str)] = &[
         "no revision of a document is lost that was acknowledged or outlived a crash, and none made twice",
     ),
     ("files-whole", "documents are never empty or torn"),
+    ("needs-acyclic", "no task needs itself, directly or through others"),
     ("no-lost-write", "each acknowledged write is in the database once, at the end and after each crash"),
 ];
 
@@ -116,6 +119,7 @@ pub fn watch_swarm(world: &mut World) {
     let auditor = Auditor::default();
     world.invariant(NoLostWrite::new(auditor.clone()));
     world.invariant(DatabaseSound::new(auditor.clone()));
+    world.invariant(NeedsAcyclic::new(auditor.clone()));
     // A file that isn't whole has lost its revision, too: that it is damaged says more.
     world.invariant(FilesWhole);
     world.invariant(DocumentsKept::default());
@@ -155,7 +159,12 @@ pub const DAYS: &[(&str, &str)] = &[
     ("wake-succeeds", "each life of an agent that nobody cuts short gets awake"),
 ];
 
-/// Adds the invariants of [`DAYS`] to a world.
+/// Adds that of [`DAYS`] which is to be asked before those of [`AGENTS`]: how a life ends that never got awake, says more than that it ended badly.
+pub fn watch_wakes(world: &mut World) {
+    world.invariant(WakeSucceeds::default());
+}
+
+/// Adds the other invariants of [`DAYS`] to a world.
 pub fn watch_days(world: &mut World) {
     world.invariant(TemporariesExclusive::default());
     world.invariant(LiveTemporariesKept::default());
@@ -167,7 +176,6 @@ pub fn watch_days(world: &mut World) {
     let auditor = Auditor::default();
     world.invariant(StagedNotesKept::new(auditor.clone()));
     world.invariant(StatusTrue::new(auditor));
-    world.invariant(WakeSucceeds::default());
     world.invariant(TemporariesReaped);
     world.invariant(Deaths::default());
 }

@@ -56,6 +56,14 @@ impl StagedNotesKept {
                 Some(found) if digest_of(found) == *digest => {}
                 Some(_) => return Err(self.violation(note, "has another text in the store", "changed")),
                 None if files_count && in_file(note, disk).is_some_and(|found| digest_of(&found) == *digest) => {}
+                // Nobody has taken it from there who should have.
+                None if in_file(note, disk).is_some() => {
+                    return Err(self.violation(
+                        note,
+                        "is still in its file, and nobody is left to seal it",
+                        "never-sealed",
+                    ));
+                }
                 None => return Err(self.violation(note, "was staged, and is lost", "lost")),
             }
         }

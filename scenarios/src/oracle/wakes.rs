@@ -1,9 +1,9 @@
 //! `wake-succeeds`: whatever an agent's last life left, the next one wakes without help.
 
-use crate::script::TERMINATED;
+use crate::script::{NOT_WELL_AWAKE, TERMINATED};
 use seedstorm_model::claims::Awake;
 use seedstorm_sim::View;
-use seedstorm_sim::invariant::{Invariant, Violation};
+use seedstorm_sim::invariant::{Invariant, Recovered, Violation};
 use seedstorm_sim::trace::{Body, Ended, Event, Interest, ProcessId};
 use std::collections::BTreeSet;
 
@@ -56,6 +56,19 @@ impl Invariant for WakeSucceeds {
             _ => {}
         }
         Ok(())
+    }
+
+    fn acknowledgements(&self) -> Option<&'static [&'static str]> {
+        Some(&[])
+    }
+
+    fn unrecovered(&self, failed: &Recovered) -> Result<(), Violation> {
+        let Recovered { name, role, exit } = failed;
+        if *role != "agent" || [TERMINATED, NOT_WELL_AWAKE].contains(&exit.code) {
+            return Ok(());
+        }
+        let message = format!("{name} didn't get awake after a crash: {}", exit.why);
+        Err(Violation::new(self.id(), message).object("agent").role(role).loss("never-awake"))
     }
 
     fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {

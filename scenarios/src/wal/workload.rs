@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use toml::Value;
 
 /// How many processes a seed has, one of these.
-const WORKERS: [u64; 6] = [2, 3, 3, 4, 4, 6];
+const WORKERS: &[u64] = &[2, 3, 3, 4, 4, 6];
 
 /// What a run draws for itself.
 pub const SETTINGS: &[Setting] = &[
@@ -115,8 +115,7 @@ fn commit_ns(latency: &str) -> u64 {
 /// # Errors
 /// An option that the scenario doesn't know, or a value out of range.
 pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
-    let drawn = WORKERS[seed.stream("setting/workers").below(WORKERS.len() as u64) as usize];
-    let workers = plans::workers(options, drawn)?;
+    let workers = plans::workers(seed, options, WORKERS)?;
     let mut settings = settle(SETTINGS, seed, options)?;
     let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
     check_page(&settings)?;
@@ -153,6 +152,8 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
         calm_ns: 600 * SECOND_NS + 20 * chaos_ns,
         steps_max: 1_000_000 + operations.len() as u64 * 20_000,
         disk_capacity_bytes: None,
+        absent: Vec::new(),
+        step_counts: None,
         clock_skew_ns: BTreeMap::new(),
         settings,
         faults,

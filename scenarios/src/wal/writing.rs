@@ -30,7 +30,7 @@ fn change(os: &Os, connection: &Connection, config: &Config, payload: Payload) -
     let found = if config.has(Mutant::RetriesBlindly) { None } else { find(connection, operation)? };
     if let Some(sequence) = found {
         os.claim(&Found { operation, sequence });
-        if config.has(Mutant::FoundIsTakenForDurable) {
+        if config.has(Mutant::ClientTakesFoundForDurable) {
             run(connection, "ROLLBACK")?;
         } else {
             // What is found may come from frames that a dead process has written and never synced. A commit of one's own syncs them.

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use seedstorm_model::agent;
 use seedstorm_model::claims::{Awake, Committed, Effect, OperationBegun, OperationKey};
 use seedstorm_model::config::Config;
-use seedstorm_scenarios::oracle::{watch_days, watch_swarm};
+use seedstorm_scenarios::oracle::{watch_days, watch_swarm, watch_wakes};
 use seedstorm_sim::kernel::RestartPolicy;
 use seedstorm_sim::plan::{OptionsError, StrategyPlan};
 use seedstorm_sim::sys::disk::Persistence;
@@ -113,6 +113,7 @@ fn with_days() -> Config {
 }
 
 fn watch_all(world: &mut World) {
+    watch_wakes(world);
     watch_swarm(world);
     watch_days(world);
 }

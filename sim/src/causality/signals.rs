@@ -55,7 +55,9 @@ pub enum SignalEvent {
 /// How a claim disagrees with the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disagreement {
-    /// The clock knows what isn't in the past, or doesn't know what is.
+    /// The clock doesn't know what is in the past.
+    Lacks(Lacking),
+    /// The clock knows what isn't in the past.
     Clock,
     /// The event has the number of an earlier one of its life, or a lower one.
     Tie,
@@ -63,6 +65,17 @@ pub enum Disagreement {
     Unsent,
     /// Nothing of the kind was under way.
     Unannounced,
+}
+
+/// What a clock lacks of the past. If it lacks several things, the first of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lacking {
+    /// Later events of its own agent: it has an entry of that life, and the truth is greater.
+    Own,
+    /// Events of a life that goes on, or later ones of one that it has an entry of.
+    Others,
+    /// All of a life that is over.
+    Over,
 }
 
 /// A disagreement, in words.
@@ -331,7 +344,11 @@ impl SignalOrder {
         }
         match self.difference(&self.agents[&life.agent].past, clock) {
             None => Ok(()),
-            Some(difference) => Err(contradiction(Disagreement::Clock, format!("{}: {difference}", what()))),
+            Some(difference) => {
+                let lacking = self.lacking(life.agent, &self.agents[&life.agent].past, |of| clock.known_of(of));
+                let kind = lacking.map_or(Disagreement::Clock, Disagreement::Lacks);
+                Err(contradiction(kind, format!("{}: {difference}", what())))
+            }
         }
     }
 
@@ -348,6 +365,28 @@ impl SignalOrder {
             }
         }
         Ok(())
+    }
+
+    /// What an agent's clock lacks of a past, sorted by life. `known_of` gives what it knows of a life: its last event, or `None` if all of it.
+    pub fn lacking<'a>(
+        &self,
+        agent: u32,
+        past: impl IntoIterator<Item = &'a (Life, u64)>,
+        known_of: impl Fn(Life) -> Option<u64>,
+    ) -> Option<Lacking> {
+        let is_over = |life: Life| {
+            let present = self.agents.get(&life.agent).and_then(|agent| agent.life);
+            present.is_some_and(|(present, _)| present.incarnation > life.incarnation)
+        };
+        let of = |(life, last): &(Life, u64)| match known_of(*life) {
+            Some(known) if known < *last => Some(match known {
+                1.. if life.agent == agent => Lacking::Own,
+                0 if is_over(*life) => Lacking::Over,
+                _ => Lacking::Others,
+            }),
+            _ => None,
+        };
+        past.into_iter().filter_map(of).min()
     }
 
     /// The first difference between the truth and a clock.

@@ -136,6 +136,7 @@ mod tests {
             let try_one = |trial: Trial| {
                 let (fails, calls_followed) = (self.0)(&trial.guide.expect("a guide"));
                 Some(Tried {
+                    hits: Vec::new(),
                     violation: fails.map(|id| Violation::new(id, "it failed")),
                     processes: Vec::new(),
                     steps: STEPS,

@@ -1,6 +1,6 @@
 //! Asks each invariant about the events that it wants, and drops violations that a fired fault voids.
 
-use super::{Invariant, Survivor, Violation};
+use super::{Invariant, Recovered, Survivor, Violation};
 use crate::kernel::View;
 use crate::plan::FaultKind;
 use crate::trace::{Body, Event, Interest};
@@ -78,6 +78,11 @@ impl Driver {
     /// The first violation that a crash now would lead to.
     pub(crate) fn survived(&self, survivor: &Survivor<'_>) -> Result<(), Violation> {
         self.judges().try_for_each(|invariant| invariant.survived(survivor))
+    }
+
+    /// What is violated by a recovery in which a process ended badly, if anybody knows more of it than that.
+    pub(crate) fn unrecovered(&self, failed: &Recovered) -> Result<(), Violation> {
+        self.judges().try_for_each(|invariant| invariant.unrecovered(failed))
     }
 
     /// A fault has fired: what it voids is not judged from now on.

@@ -2,19 +2,23 @@
 
 use crate::kernel::View;
 use crate::sys::claim::{Exclusion, LockAcquired, LockReleased, LockTimedOut, LockWaiting};
-use crate::trace::{Body, Event, Interest, ProcessId};
+use crate::trace::{Body, Event, Interest, ProcessId, TaskId};
 use std::collections::BTreeMap;
 
 /// A holder of a lock, by its own claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hold {
     pub(super) process: ProcessId,
+    /// Which of the process's tasks has acquired it.
+    pub(super) task: Option<TaskId>,
     pub(super) exclusion: Exclusion,
 }
 
 /// A process that waits for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wait {
+    /// Which of the process's tasks waits.
+    pub(super) task: Option<TaskId>,
     pub(super) lock: String,
     pub(super) since_ns: u64,
     pub(super) within_ns: u64,
@@ -60,14 +64,14 @@ impl LockTable {
             return Change::Ended(process);
         }
         if let Some(LockWaiting { lock, within_ns }) = event.claim() {
-            self.waits.insert(process, Wait { lock, since_ns: event.time_ns, within_ns });
+            self.waits.insert(process, Wait { task: event.task, lock, since_ns: event.time_ns, within_ns });
             return Change::Waiting(process);
         }
         if let Some(LockAcquired { lock, exclusion, .. }) = event.claim() {
             let waited_ns = self.waits.remove(&process).map(|wait| event.time_ns - wait.since_ns);
             let holds = self.holds.entry(lock.clone()).or_default();
             let beside = holds.clone();
-            holds.push(Hold { process, exclusion });
+            holds.push(Hold { process, task: event.task, exclusion });
             return Change::Acquired { by: process, lock, beside, waited_ns };
         }
         if let Some(LockReleased { lock }) = event.claim() {

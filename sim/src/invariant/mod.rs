@@ -68,6 +68,16 @@ pub trait Invariant {
         let _ = survivor;
         Ok(())
     }
+
+    /// Judges how a process of the recovery after such a crash has ended, which was not well. Who knows more of it than that says so instead of `recovers`; asked only of
+    /// those that name their [`Invariant::acknowledgements`].
+    ///
+    /// # Errors
+    /// What is violated.
+    fn unrecovered(&self, failed: &Recovered) -> Result<(), Violation> {
+        let _ = failed;
+        Ok(())
+    }
 }
 
 /// The invariants of every scenario: (id, what must hold). They need no observer: the kernel itself knows.

@@ -1,6 +1,6 @@
 //! `waits-for-acyclic`: no deadlock. The graph of who waits for whom, over named locks and files, has no cycle.
 
-use super::lock_table::{Change, LockTable};
+use super::lock_table::{Change, Hold, LockTable};
 use super::{Invariant, Violation};
 use crate::kernel::View;
 use crate::sys::disk::{InodeId, Owner};
@@ -51,7 +51,9 @@ impl WaitsForAcyclic {
     fn judge(&self, view: &View<'_>, newest: ProcessId) -> Result<(), Violation> {
         let mut graph: DiGraphMap<ProcessId, &str> = DiGraphMap::new();
         for (waiter, wait) in &self.table.waits {
-            for hold in self.table.holds.get(&wait.lock).into_iter().flatten().filter(|hold| hold.process != *waiter) {
+            // Another task of the same process may give it back; the one that waits can't.
+            let is_in_the_way = |hold: &&Hold| hold.process != *waiter || hold.task == wait.task;
+            for hold in self.table.holds.get(&wait.lock).into_iter().flatten().filter(is_in_the_way) {
                 graph.add_edge(*waiter, hold.process, wait.lock.as_str());
             }
         }

@@ -207,7 +207,10 @@ impl Exploration<'_> {
                 Ok(processes) => processes,
                 // What could not be read back for want of an honest fsync could not be recovered from either.
                 Err(_) if driver.durability_is_void() => return Ok(()),
-                Err(violation) => return Err(violation.clone()),
+                Err(violation) => {
+                    let known = kept.recovery.failed.as_ref().map_or(Ok(()), |failed| driver.unrecovered(failed));
+                    return known.and_then(|()| Err(violation.clone()));
+                }
             };
             driver.survived(&Survivor {
                 disk: &kept.disk,

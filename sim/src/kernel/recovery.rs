@@ -55,6 +55,8 @@ pub(super) struct Moment {
 
 /// What came of a recovery, beside the disk.
 pub(super) struct Recovery {
+    /// The first of its processes that ended badly, if it came to its end.
+    pub(super) failed: Option<Recovered>,
     /// How its processes ended, or what is wrong with that.
     pub(super) processes: Result<Vec<Recovered>, Violation>,
     pub(super) recovered_ns: u64,
@@ -101,14 +103,14 @@ pub(super) fn recover(
         });
         drop(programs);
         let ended = ended.take();
-        let failed = ended.iter().find(|recovered| recovered.exit.code != 0);
-        let processes = match (violation, failed) {
+        let failed = ended.iter().find(|recovered| recovered.exit.code != 0).cloned().filter(|_| violation.is_none());
+        let processes = match (violation, &failed) {
             (Some(violation), _) => Err(no_end(&violation)),
             (None, Some(failed)) => Err(bad_end(failed)),
             (None, None) if starts_nobody => Err(no_recovery()),
             (None, None) => Ok(ended),
         };
-        Recovery { processes, recovered_ns, boot_id }
+        Recovery { failed, processes, recovered_ns, boot_id }
     })
 }
 

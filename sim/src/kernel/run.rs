@@ -13,10 +13,10 @@ use super::world::{FIRST_PID, PREPARATION, World};
 use crate::blocking::{Apart, apart};
 use crate::invariant::{CrashPoints, Driver, Violation};
 use crate::metrics::Observations;
-use crate::plan::{Plan, Scenario, StrategyPlan};
+use crate::plan::{MUTANT, Plan, Scenario, StrategyPlan};
 use crate::schedule::{ChaosStrategy, Decisions, Drift, FirstRun, Guide, Guided, Replay, StepCounts, Turns, strategy};
 use crate::seed::{Path, Seed};
-use crate::sys::disk::{Disk, DiskOptions, Owner};
+use crate::sys::disk::{Disk, DiskFlaw, DiskOptions, Owner};
 use crate::sys::net::Network;
 use crate::trace::{Event, Interest, ProcessId, TraceHash, TraceHasher};
 use madsim::runtime::Runtime;
@@ -391,7 +391,11 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
         end_ns: u64::MAX,
         disk: Disk::new(
             plan.persistence,
-            DiskOptions { capacity_bytes: plan.disk_capacity_bytes, ..DiskOptions::default() },
+            DiskOptions {
+                capacity_bytes: plan.disk_capacity_bytes,
+                flaw: plan.setting_str(MUTANT).and_then(DiskFlaw::parse),
+                ..DiskOptions::default()
+            },
         ),
         network,
         unfinished: processes.iter().filter(|process| process.life != Life::Done).count(),

@@ -139,6 +139,9 @@ impl Plan {
     }
 }
 
+/// The setting that plants a bug. It is never drawn.
+pub const MUTANT: &str = "mutant";
+
 /// What a scenario is: a name, a pure function from seed to plan, and the programs that carry the plan out.
 pub trait Scenario {
     /// The name on the command line.

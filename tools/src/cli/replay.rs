@@ -8,8 +8,12 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
     /// A reproducer that `run` or `sweep` wrote, or a plan.
-    #[arg(value_name = "FILE", required_unless_present_all = ["scenario", "seed"], conflicts_with_all = ["scenario", "seed"])]
+    #[arg(value_name = "FILE", required_unless_present_any = ["scenario", "repro"], conflicts_with_all = ["scenario", "seed", "repro"])]
     pub(crate) file: Option<PathBuf>,
+
+    /// The word that a failure has printed for logs, instead of a file.
+    #[arg(long, value_name = "WORD", conflicts_with_all = ["scenario", "seed"])]
+    pub(crate) repro: Option<String>,
 
     /// The scenario of the seed.
     #[arg(long, value_name = "S", requires = "seed")]

@@ -1,15 +1,14 @@
 //! `report`: the page of a trace, or of a folder of artifacts. What is on the pages is decided in `page` and `folder`.
 
-use super::findings::Findings;
 use super::folder::page_of_folder;
 use super::page::page;
+use crate::artifacts;
 use crate::cli::ReportArguments;
 use crate::exit::{Exit, Problem, Result};
 use crate::keep;
-use crate::shell;
 use std::fs::File;
 use std::io::{BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Writes a page, and says where it is.
 ///
@@ -20,7 +19,7 @@ pub(crate) fn report(program: &str, arguments: &ReportArguments) -> Result<Exit>
     let (text, beside) = if input.is_dir() {
         (page_of_folder(input, program)?, input.join("index.html"))
     } else {
-        (page_of_trace(input, program)?, input.with_extension("html"))
+        (page_of_trace(input)?, input.with_extension("html"))
     };
     let mut output = std::io::stdout();
     let path = match &arguments.output {
@@ -38,15 +37,9 @@ pub(crate) fn report(program: &str, arguments: &ReportArguments) -> Result<Exit>
     Ok(Exit::Pass)
 }
 
-fn page_of_trace(path: &Path, program: &str) -> Result<String> {
+fn page_of_trace(path: &Path) -> Result<String> {
     let wrong = |why: String| Problem::usage(format!("{}: {why}", path.display()));
     let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
-    let reproduce = reproducer_beside(path).map(|path| shell::line([program, "replay", &path.display().to_string()]));
-    page(BufReader::new(file), &Findings { reproduce, ..Findings::default() }).map_err(|error| wrong(error.to_string()))
-}
-
-/// The reproducer in the folder of a failure's trace.
-fn reproducer_beside(trace: &Path) -> Option<PathBuf> {
-    let path = trace.with_file_name("reproducer.toml");
-    path.is_file().then_some(path)
+    let folder = path.parent().unwrap_or(Path::new("."));
+    page(BufReader::new(file), &artifacts::findings(folder)).map_err(|error| wrong(error.to_string()))
 }

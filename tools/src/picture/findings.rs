@@ -1,9 +1,10 @@
 //! What is known of a failing run beside its trace: how to run it again, what shrinking and bisecting found. Others fill it in; the page shows what is there.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What is known beside the trace. Whatever is absent is not shown.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Findings {
     /// The command line that runs it again.
     pub(crate) reproduce: Option<String>,
@@ -14,7 +15,7 @@ pub(crate) struct Findings {
 }
 
 /// What shrinking found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shrunk {
     /// What became how much smaller.
     pub(crate) sizes: Vec<Shrinkage>,
@@ -23,7 +24,7 @@ pub(crate) struct Shrunk {
 }
 
 /// One size, before and after.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Shrinkage {
     /// Of what: `faults`, `processes`, `operations`, `preemptions`.
     pub(crate) what: String,
@@ -34,7 +35,7 @@ pub(crate) struct Shrinkage {
 }
 
 /// What bisecting in time found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Bisected {
     /// The step or steps that decided; none when no single step does.
     pub(crate) critical_steps: Vec<u64>,
@@ -45,7 +46,7 @@ pub(crate) struct Bisected {
 }
 
 /// How probable a failure is.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Estimate {
     /// So many first steps are kept.
     pub(crate) step: u64,

@@ -96,6 +96,9 @@ impl<W: Write> Human<W> {
         if let Some(path) = &result.reproducer {
             writeln!(self.output, "\nreproducer: {path}")?;
         }
+        if let Some(word) = &result.repro {
+            writeln!(self.output, "without it: seedstorm replay --repro {word}")?;
+        }
         writeln!(self.output)?;
         self.output.flush()
     }
@@ -132,6 +135,9 @@ impl<W: Write> Human<W> {
             writeln!(self.output, "  seeds {}", some_of(&group.seeds))?;
             for path in &group.reproducers {
                 writeln!(self.output, "  reproducer: {path}")?;
+            }
+            if let Some(word) = &group.repro {
+                writeln!(self.output, "  without it: seedstorm replay --repro {word}")?;
             }
         }
         writeln!(self.output)?;

@@ -89,6 +89,9 @@ pub(crate) struct RunResult {
     pub(crate) metrics: BTreeMap<String, Metric>,
     /// What was drawn.
     pub(crate) options: Drawn,
+    /// The failure as one word that `replay --repro` reads, if it failed and was told to people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) repro: Option<String>,
     /// The reproducer that was written for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reproducer: Option<String>,
@@ -166,6 +169,7 @@ impl RunResult {
                 operations_planned: plan.operations.len(),
                 settings: plan.settings.clone(),
             },
+            repro: None,
             reproducer: None,
             replay: None,
         }
@@ -186,7 +190,13 @@ impl RunResult {
 
     /// Whether the two runs did the same, as far as their results tell: all but real time.
     pub(crate) fn did_the_same(&self, other: &RunResult) -> bool {
-        let timeless = |result: &RunResult| RunResult { wall_ns: 0, reproducer: None, replay: None, ..result.clone() };
+        let timeless = |result: &RunResult| RunResult {
+            wall_ns: 0,
+            repro: None,
+            reproducer: None,
+            replay: None,
+            ..result.clone()
+        };
         timeless(self) == timeless(other)
     }
 }

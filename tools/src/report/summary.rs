@@ -36,6 +36,9 @@ pub(crate) struct FingerprintGroup {
     pub(crate) message: String,
     /// The reproducers that were written.
     pub(crate) reproducers: Vec<String>,
+    /// The first of them as one word that `replay --repro` reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) repro: Option<String>,
 }
 
 /// Two runs of one plan that were not the same.

@@ -40,6 +40,10 @@ struct TrialLine<'a> {
     scenario: &'static str,
     /// The invariant that must catch it.
     invariant: &'static str,
+    /// Others that catch it rightly.
+    also: &'static [&'static str],
+    /// Whether it shows only where two things come together.
+    interaction: bool,
     strategy: &'a str,
     first_seed: u64,
     /// Seeds that were run.
@@ -77,8 +81,12 @@ struct TrialLine<'a> {
 struct RatioLine<'a> {
     strategy: &'a str,
     against: &'static str,
-    median_seeds_geometric_mean: f64,
+    /// Of median seeds to detection: null when nothing could be compared.
+    median_seeds_geometric_mean: Option<f64>,
     mutants: usize,
+    /// Of seeds for each detection.
+    seeds_for_each_detection_geometric_mean: Option<f64>,
+    mutants_detected_by_both: usize,
 }
 
 #[derive(Serialize)]
@@ -136,6 +144,8 @@ pub(crate) fn trial(output: &mut impl Write, trial: &Trial, seeds: Seeds) -> io:
             row: info.row,
             scenario: info.scenario,
             invariant: info.invariant,
+            also: info.also,
+            interaction: info.is_interaction,
             strategy: &trial.strategy,
             first_seed: seeds.first,
             runs: trial.runs,
@@ -176,8 +186,15 @@ pub(crate) fn summary(
 ) -> io::Result<()> {
     let ratios = verdict.ratios();
     let ratio = |ratio| {
-        let Ratio { strategy, geometric_mean, mutants }: &Ratio = ratio;
-        RatioLine { strategy, against: "random", median_seeds_geometric_mean: *geometric_mean, mutants: *mutants }
+        let Ratio { strategy, medians, rates }: &Ratio = ratio;
+        RatioLine {
+            strategy,
+            against: "random",
+            median_seeds_geometric_mean: medians.value,
+            mutants: medians.mutants,
+            seeds_for_each_detection_geometric_mean: rates.value,
+            mutants_detected_by_both: rates.mutants,
+        }
     };
     let sum = |count: fn(&Trial) -> usize| verdict.trials.iter().map(count).sum::<usize>();
     line(

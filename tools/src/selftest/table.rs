@@ -34,10 +34,6 @@ pub(crate) fn human(verdict: &Verdict<'_>, is_confusion_wanted: bool) -> String 
     if is_confusion_wanted {
         say(&confusion(verdict));
     }
-    for ratio in verdict.ratios() {
-        let (strategy, mean, mutants) = (ratio.strategy, ratio.geometric_mean, ratio.mutants);
-        say(&format!("{strategy} against random: median seeds {mean:.2} times as many (geometric mean of {mutants})"));
-    }
     say(&verdict.checked());
     for trial in verdict.scattered() {
         let share = percent(trial.one_fingerprint());
@@ -46,6 +42,9 @@ pub(crate) fn human(verdict: &Verdict<'_>, is_confusion_wanted: bool) -> String 
     }
     for finding in &verdict.findings {
         say(&finding.words());
+    }
+    for line in verdict.ratios().iter().flat_map(super::verdict::Ratio::lines) {
+        say(&line);
     }
     say(&conclusion(verdict));
     text
@@ -110,6 +109,15 @@ const FINGERPRINTS_SHOWN: usize = 4;
 fn confusion(verdict: &Verdict<'_>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["mutant", "fingerprint", "failures", "also of"]);
+    for [name, fingerprint, count, others] in confused(verdict) {
+        let count = Cell::new(count).set_alignment(CellAlignment::Right);
+        table.add_row([Cell::new(name), Cell::new(fingerprint), count, Cell::new(others)]);
+    }
+    table
+}
+
+/// The rows of that: bug, fingerprint, failures, other bugs with theirs.
+fn confused(verdict: &Verdict<'_>) -> Vec<[String; 4]> {
     let confusion = verdict.confusion();
     let mut rows: Vec<(&str, &str, u64)> = Vec::new();
     for trial in verdict.trials.iter().filter(|trial| !trial.fingerprints.is_empty()) {
@@ -121,19 +129,21 @@ fn confusion(verdict: &Verdict<'_>) -> Table {
             rows.extend(of_it.into_iter().take(FINGERPRINTS_SHOWN));
         }
     }
-    for (name, fingerprint, count) in rows {
+    let row = |(name, fingerprint, count): (&str, &str, u64)| {
         let others = confusion.get(fingerprint).into_iter().flatten().filter(|(other, _)| **other != name);
         let others: Vec<String> = others.map(|(other, count)| format!("{other} {}", grouped(*count))).collect();
-        let count = Cell::new(grouped(count)).set_alignment(CellAlignment::Right);
-        table.add_row([Cell::new(name), Cell::new(fingerprint), count, Cell::new(others.join(", "))]);
-    }
-    table
+        [name.to_owned(), fingerprint.to_owned(), grouped(count), others.join(", ")]
+    };
+    rows.into_iter().map(row).collect()
 }
 
 /// The table of docs/detection.md, with the command that makes it.
 pub(crate) fn markdown(verdict: &Verdict<'_>, arguments: &SelftestArguments) -> String {
     let mut text = String::new();
-    let stop = arguments.stop_after.map_or(String::new(), |count| format!(" --stop-after {count}"));
+    let mut stop = arguments.stop_after.map_or(String::new(), |count| format!(" --stop-after {count}"));
+    if arguments.confusion {
+        stop += " --confusion";
+    }
     let given = [arguments.draw(None, None).words(), arguments.check.words()].concat();
     let given: String = given.iter().map(|word| format!(" {word}")).collect();
     let (mutants, strategies, seeds) = (&arguments.mutants, &arguments.strategies, words(arguments.seeds));
@@ -162,14 +172,23 @@ pub(crate) fn markdown(verdict: &Verdict<'_>, arguments: &SelftestArguments) -> 
         ];
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
-    for ratio in verdict.ratios() {
-        let (strategy, mean, mutants) = (ratio.strategy, ratio.geometric_mean, ratio.mutants);
-        let _ = writeln!(
-            text,
-            "\n{strategy} against random: geometric mean of median seeds {mean:.2}, over {mutants} bugs."
-        );
+    for line in verdict.ratios().iter().flat_map(super::verdict::Ratio::lines) {
+        let _ = writeln!(text, "\n`{line}`");
     }
     let _ = writeln!(text, "\n{}; {}.", conclusion(verdict), verdict.checked().replace('\n', "; "));
+    if arguments.confusion {
+        text.push_str("\n| mutant | fingerprint | failures | also of |\n|---|---|---|---|\n");
+        for [name, fingerprint, count, others] in confused(verdict) {
+            let _ = writeln!(text, "| {name} | `{fingerprint}` | {count} | {others} |");
+        }
+    }
+    text.push_str("\n| scenario | what must happen sometimes | times | seeds |\n|---|---|---|---|\n");
+    for (scenario, events) in verdict.coverage() {
+        for (name, coverage) in events {
+            let [total, seeds] = [coverage.total, coverage.seeds].map(grouped);
+            let _ = writeln!(text, "| {scenario} | {name} | {total} | {seeds} |");
+        }
+    }
     text
 }
 

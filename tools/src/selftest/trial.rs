@@ -47,7 +47,7 @@ pub(crate) struct Trial {
     pub(crate) runs: u64,
     /// Steps of all runs.
     pub(crate) steps: u64,
-    /// Seeds whose first violation was of the invariant that must catch the bug.
+    /// Seeds whose first violation was of an invariant that rightly catches the bug.
     pub(crate) detected: Vec<u64>,
     /// Seeds whose first violation was of another.
     pub(crate) wrong: Vec<Stray>,
@@ -121,7 +121,7 @@ impl Trial {
             self.coverage.entry(name.clone()).or_default().add(*count);
         }
         let first = result.violations.first();
-        let is_detection = first.is_some_and(|first| first.invariant == self.planted.info.invariant);
+        let is_detection = first.is_some_and(|first| self.planted.info.is_caught_by(&first.invariant));
         self.seed_lengths.add(1, is_detection);
         self.step_lengths.add(result.steps, is_detection);
         let picked = self.picked.entry(result.strategy.clone()).or_default();

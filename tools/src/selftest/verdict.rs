@@ -28,10 +28,39 @@ pub(crate) enum Finding<'a> {
 pub(crate) struct Ratio {
     /// The strategy.
     pub(crate) strategy: String,
-    /// The geometric mean of the ratios of median seeds to detection. Below 1 it is sooner than `random`.
-    pub(crate) geometric_mean: f64,
-    /// Over so many bugs: those that have a median under both.
+    /// Of median seeds to detection. A median can't be less than 1, so bugs that most seeds find are alike under every strategy.
+    pub(crate) medians: Mean,
+    /// Of seeds run to seeds that detect: the expected number of seeds to a detection, which has no such floor.
+    pub(crate) rates: Mean,
+}
+
+/// The geometric mean of the ratios of bugs. Below 1 the strategy is sooner than `random`.
+pub(crate) struct Mean {
+    /// The mean; `None` if nothing could be compared.
+    pub(crate) value: Option<f64>,
+    /// Over so many bugs: those that have the figure under both.
     pub(crate) mutants: usize,
+}
+
+impl Mean {
+    fn of(ratios: &[f64]) -> Mean {
+        Mean { value: geometric_mean(ratios), mutants: ratios.len() }
+    }
+}
+
+impl Ratio {
+    /// Both means, each with its name, as lines of `tools/peers` have them.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let named = [("medians", &self.medians), ("rates", &self.rates)];
+        let line = |(of, Mean { value, mutants }): (&str, &Mean)| {
+            let name = match of {
+                "medians" => format!("{}_vs_random_geomean", self.strategy),
+                of => format!("{}_vs_random_{of}_geomean", self.strategy),
+            };
+            value.map(|value| format!("ratio {name} {value:.3} over {mutants} mutants"))
+        };
+        named.into_iter().filter_map(line).collect()
+    }
 }
 
 /// All trials, judged.
@@ -122,19 +151,25 @@ impl<'a> Verdict<'a> {
     /// Each strategy beside `random`, if that was run.
     pub(crate) fn ratios(&self) -> Vec<Ratio> {
         let random = StrategyPlan::Random.name();
+        if self.trials.iter().all(|trial| trial.strategy != random) {
+            return Vec::new();
+        }
         let strategies: BTreeSet<&str> = self.trials.iter().map(|trial| trial.strategy.as_str()).collect();
-        let median = |trial: &Trial| trial.seed_lengths.median().map(|median| median as f64);
+        let each = by_mutant(self.trials);
         let ratio = |strategy: &str| {
-            let of = |trials: &[&Trial], strategy: &str| {
-                trials.iter().find(|trial| trial.strategy == strategy).and_then(|trial| median(trial))
+            let mean = |figure: fn(&Trial) -> Option<f64>| {
+                let of = |trials: &[&Trial], strategy: &str| {
+                    trials.iter().find(|trial| trial.strategy == strategy).and_then(|trial| figure(trial))
+                };
+                let ratios: Vec<f64> =
+                    each.iter().filter_map(|trials| Some(of(trials, strategy)? / of(trials, random)?)).collect();
+                Mean::of(&ratios)
             };
-            let each = by_mutant(self.trials);
-            let ratios: Vec<f64> =
-                each.iter().filter_map(|trials| Some(of(trials, strategy)? / of(trials, random)?)).collect();
-            let strategy = strategy.to_owned();
-            geometric_mean(&ratios).map(|geometric_mean| Ratio { strategy, geometric_mean, mutants: ratios.len() })
+            let medians = mean(|trial| trial.seed_lengths.median().map(|median| median as f64));
+            let rates = mean(|trial| trial.share().value().filter(|share| *share > 0.0).map(|share| 1.0 / share));
+            Ratio { strategy: strategy.to_owned(), medians, rates }
         };
-        strategies.into_iter().filter(|strategy| *strategy != random).filter_map(ratio).collect()
+        strategies.into_iter().filter(|strategy| *strategy != random).map(ratio).collect()
     }
 
     /// What has been checked beside the detections, in words.

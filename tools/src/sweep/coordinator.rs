@@ -1,7 +1,7 @@
 //! Hands seeds to workers and takes their results in the order of seeds, whatever the number of workers. What a result adds to is in `grouping`.
 
 use super::determinism::{self, Asking, Second};
-use super::grouping::Tally;
+use super::grouping::{Reproduced, Tally};
 use super::job::Sweep;
 use super::progress::Progress;
 use super::protocol::{self, Also, Answer, Request};
@@ -37,8 +37,8 @@ enum Task {
 /// What a worker's thread has done.
 enum Done {
     Run(Box<Ended>),
-    /// The path of the reproducer, if there is one, or why it could not be written.
-    Reproduced(u64, String, std::result::Result<Option<String>, String>),
+    /// What was kept of a failure, if something was, or why it could not be written.
+    Reproduced(u64, String, std::result::Result<Option<Reproduced>, String>),
     Abandoned,
     Refused(String),
     Broken(anyhow::Error),
@@ -181,13 +181,13 @@ impl<'a> Telling<'a> {
                 Ok(Done::Abandoned) => {}
                 Ok(Done::Refused(why)) => return Err(Problem::Usage(why)),
                 Ok(Done::Broken(error)) => return Err(Problem::Internal(error)),
-                Ok(Done::Reproduced(index, fingerprint, path)) => {
+                Ok(Done::Reproduced(index, fingerprint, kept)) => {
                     self.reproducers_pending -= 1;
-                    let path = path.unwrap_or_else(|why| {
+                    let kept = kept.unwrap_or_else(|why| {
                         self.unwritten.get_or_insert(why);
                         None
                     });
-                    self.tally.reproducer(index, &fingerprint, path);
+                    self.tally.reproducer(index, &fingerprint, kept);
                 }
                 Ok(Done::Run(run)) => {
                     self.ended += 1;
@@ -342,21 +342,27 @@ fn reproduce(
     let folder = sweep.artifacts.as_deref().context("a reproducer without a folder for it")?;
     let asking = Asking { limit_ns: sweep.seed_timeout_ns, is_wanted: &is_wanted, artifacts: Some(folder) };
     let request = sweep.request(index, Also::Reproducer(folder.to_owned()));
-    let path = match ask(worker, &request, &asking)? {
+    let kept = match ask(worker, &request, &asking)? {
         Asked::Abandoned => Ok(None),
         Asked::Answered(Answer::Refused(why)) => return Ok(Done::Broken(anyhow!(why))),
         Asked::Answered(Answer::Failed(why)) => Err(why),
         Asked::Answered(Answer::Tried { .. }) => return Ok(Done::Broken(anyhow!(UNASKED))),
-        Asked::Answered(Answer::Ended { result, .. }) => Ok(result.reproducer),
+        Asked::Answered(Answer::Ended { result, .. }) => {
+            let RunResult { reproducer, repro, .. } = *result;
+            Ok(reproducer.zip(repro).map(|(path, repro)| Reproduced { path, repro }))
+        }
         Asked::Lost(violation) => {
             // It took its decisions with it: the plan alone must do.
             let (scenario, plan) = (sweep.run(index).0, sweep.plan(index)?);
             let result = RunResult::lost(scenario, &plan, 0, violation);
             let written = artifacts::keep_lost(&plan, &result, request.crash_points, folder);
-            written.map(|path| Some(path.display().to_string())).map_err(|problem| problem.to_string())
+            let kept = |kept: artifacts::Kept| {
+                Some(Reproduced { path: kept.reproducer.display().to_string(), repro: kept.repro })
+            };
+            written.map(kept).map_err(|problem| problem.to_string())
         }
     };
-    Ok(Done::Reproduced(index, fingerprint, path))
+    Ok(Done::Reproduced(index, fingerprint, kept))
 }
 
 /// A flag that Ctrl-C and SIGTERM raise; the second time they end the program at once.

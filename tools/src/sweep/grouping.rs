@@ -10,6 +10,14 @@ const REPRODUCERS_PER_FINGERPRINT: usize = 3;
 /// A sweep of fewer runs of a scenario need not have seen everything that must happen sometimes.
 const RUNS_TO_SEE_EVERYTHING: u64 = 100;
 
+/// What was kept of a failure.
+pub(crate) struct Reproduced {
+    /// The path of its reproducer.
+    pub(crate) path: String,
+    /// The failure as one word.
+    pub(crate) repro: String,
+}
+
 /// What has been added up.
 #[derive(Default)]
 pub(crate) struct Tally {
@@ -17,8 +25,8 @@ pub(crate) struct Tally {
     groups: BTreeMap<String, usize>,
     runs: BTreeMap<String, u64>,
     latencies: BTreeMap<String, BTreeMap<String, Latencies>>,
-    /// By fingerprint: the runs whose reproducers have been asked for, and the paths of those that came.
-    reproducers: BTreeMap<String, BTreeMap<u64, Option<String>>>,
+    /// By fingerprint: the runs whose reproducers have been asked for, and what was kept of those that came.
+    reproducers: BTreeMap<String, BTreeMap<u64, Option<Reproduced>>>,
 }
 
 impl Tally {
@@ -60,6 +68,7 @@ impl Tally {
                 scenarios: Vec::new(),
                 message: violation.message.clone(),
                 reproducers: Vec::new(),
+                repro: None,
             });
             groups.len() - 1
         });
@@ -79,9 +88,9 @@ impl Tally {
     }
 
     /// Adds the reproducer of a run that failed.
-    pub(crate) fn reproducer(&mut self, index: u64, fingerprint: &str, path: Option<String>) {
+    pub(crate) fn reproducer(&mut self, index: u64, fingerprint: &str, kept: Option<Reproduced>) {
         if let Some(reproducers) = self.reproducers.get_mut(fingerprint) {
-            reproducers.insert(index, path);
+            reproducers.insert(index, kept);
         }
     }
 
@@ -125,7 +134,10 @@ impl Tally {
         for group in &mut summary.fingerprints {
             // They came from several workers; the order must not depend on which is faster.
             let reproducers = self.reproducers.remove(&group.fingerprint).unwrap_or_default();
-            group.reproducers = reproducers.into_values().flatten().collect();
+            for Reproduced { path, repro } in reproducers.into_values().flatten() {
+                group.reproducers.push(path);
+                group.repro.get_or_insert(repro);
+            }
         }
         for (scenario, events) in &summary.coverage {
             let is_long = self.runs.get(scenario).is_some_and(|runs| *runs >= RUNS_TO_SEE_EVERYTHING);

@@ -96,6 +96,7 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
     {
         let kept = artifacts::keep(scenario, &plan, None, &result, request.crash_points, folder)?;
         result.reproducer = Some(kept.reproducer.display().to_string());
+        result.repro = Some(kept.repro);
     }
     Ok((result, latencies))
 }

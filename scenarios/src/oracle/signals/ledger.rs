@@ -3,9 +3,12 @@
 
 use super::claimed_order::ClaimedOrder;
 use super::queues::Queues;
+use super::stored::Stored;
 use super::{ACYCLIC, AGREE, CORRUPT, MONOTONE, ONCE, SENT_FIRST};
 use seedstorm_sim::View;
-use seedstorm_sim::causality::signals::{Acknowledged, Contradiction, Disagreement, Intent, SignalEvent, SignalOrder};
+use seedstorm_sim::causality::signals::{
+    Acknowledged, Contradiction, Disagreement, Intent, Lacking, SignalEvent, SignalOrder,
+};
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::claim::signal::{
@@ -43,6 +46,7 @@ impl Ledger {
         self.step = event.step;
         self.verdicts.clear();
         self.settled.clear();
+        self.queues.passed_over = None;
         let acknowledged = match kind {
             IncarnationBeginning::KIND => return self.intend(event.claim().map(Intent::Begin)),
             SignalsDelivering::KIND => return self.intend(event.claim().map(Intent::Deliver)),
@@ -76,13 +80,25 @@ impl Ledger {
         self.verdicts.push((id, Violation::new(id, message).object(object).role("agent").loss(loss)));
     }
 
+    /// What the last event has violated of an invariant. A signal that was passed over and waits nowhere has not been overtaken: it is lost, and the next one
+    /// of its sender only shows it.
+    fn verdict_on(&self, id: &str, view: &View<'_>) -> Option<Violation> {
+        let violation = self.verdict(id)?;
+        let Some((recipient, signal)) = self.queues.passed_over.filter(|_| id == ONCE) else { return Some(violation) };
+        match Stored::of(view.disk()) {
+            Ok(Some(stored)) if !stored.queued.contains(&(recipient, signal)) => Some(violation.loss(NOT_ONCE)),
+            _ => Some(violation),
+        }
+    }
+
     fn contradicted(&mut self, Contradiction { kind, message, signal }: &Contradiction) {
         match kind {
             Disagreement::Unsent if signal.is_some_and(|signal| self.queues.was_sent(signal)) => {
-                self.note(ONCE, message.clone(), "signal", "twice");
+                self.note(ONCE, message.clone(), "signal", NOT_ONCE);
             }
             Disagreement::Unsent => self.note(SENT_FIRST, message.clone(), "signal", "unsent"),
             Disagreement::Tie => self.note(AGREE, message.clone(), "clock", "tie"),
+            Disagreement::Lacks(lacking) => self.note(AGREE, message.clone(), entry(*lacking), "lost"),
             Disagreement::Clock | Disagreement::Unannounced => self.note(AGREE, message.clone(), "clock", "order"),
         }
     }
@@ -136,6 +152,18 @@ impl Ledger {
     }
 }
 
+/// The loss of a signal that has effect for somebody never, twice, or though it was not for them. Which of these shows first depends on who dies when.
+pub(super) const NOT_ONCE: &str = "not-once";
+
+/// The kind of entry that a clock lacks.
+pub(super) fn entry(lacking: Lacking) -> &'static str {
+    match lacking {
+        Lacking::Own => "own-entry",
+        Lacking::Others => "others-entry",
+        Lacking::Over => "entry-of-a-life-that-is-over",
+    }
+}
+
 /// What the first clock knows and the second doesn't, if there is anything.
 fn fallen(before: &ClockReading, after: &ClockReading) -> Option<String> {
     let lost = before.counters.iter().find(|(life, counter)| !after.knows(*life, *counter));
@@ -176,13 +204,13 @@ impl Invariant for Watch {
         Interest::CLAIMS
     }
 
-    fn observe(&mut self, event: &Event<'_>, _view: &View<'_>) -> Result<(), Violation> {
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         let mut ledger = self.ledger.borrow_mut();
         ledger.see(event);
         if ledger.verdicts.is_empty() || ledger.step != event.step {
             return Ok(());
         }
-        ledger.verdict(self.id).map_or(Ok(()), Err)
+        ledger.verdict_on(self.id, view).map_or(Ok(()), Err)
     }
 
     fn finish(&mut self, _view: &View<'_>) -> Result<(), Violation> {
@@ -191,7 +219,7 @@ impl Invariant for Watch {
         }
         match self.ledger.borrow().queues.lost() {
             None => Ok(()),
-            Some(message) => Err(Violation::new(ONCE, message).object("signal").role("agent").loss("lost")),
+            Some(message) => Err(Violation::new(ONCE, message).object("signal").role("agent").loss(NOT_ONCE)),
         }
     }
 }

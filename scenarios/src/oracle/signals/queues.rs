@@ -1,5 +1,6 @@
 //! Who still has to get what, by the harness's own account: each signal once, in causal order. What is kept grows with signals under way and with lives.
 
+use super::ledger::NOT_ONCE;
 use seedstorm_sim::causality::signals::{SignalEvent, SignalOrder};
 use seedstorm_sim::sys::claim::signal::{ClockReading, Delivery, Life, Recipients, SignalId, SignalSending};
 use std::collections::{BTreeMap, VecDeque};
@@ -34,6 +35,8 @@ pub(super) struct Queues {
     last_sent: BTreeMap<Life, u64>,
     /// By agent: the last operation that sent something.
     operations: BTreeMap<u32, u64>,
+    /// By the last delivery that came too early: who got it, and what should have come before it.
+    pub(super) passed_over: Option<(u32, SignalId)>,
     /// By recipient and life of the sender: how many signals have taken effect, and what they said, in order.
     pub(super) effects: BTreeMap<(u32, Life), (u64, u64)>,
 }
@@ -58,7 +61,7 @@ impl Queues {
     }
 
     /// What a recipient has to get yet that came before a signal which it has.
-    pub(super) fn passed_over(&self, recipient: u32, signal: SignalId, order: &SignalOrder) -> Option<SignalId> {
+    pub(super) fn passed_over_by(&self, recipient: u32, signal: SignalId, order: &SignalOrder) -> Option<SignalId> {
         let firsts = self.waiting.get(&recipient)?.iter().filter_map(|(life, queue)| Some((life, queue.front()?)));
         let mut before =
             firsts.filter(|(life, (counter, id))| *id != signal && order.is_before_sending(**life, *counter, signal));
@@ -123,7 +126,7 @@ impl Queues {
             self.under_way.insert(signal, Sent { clock, content, missing, possible });
         }
         if signal.sequence <= last {
-            return Err((format!("{signal} was sent after signal {last} of the same life"), "number-used-twice"));
+            return Err((format!("{signal} was sent after signal {last} of the same life"), NOT_ONCE));
         }
         if sending.operation == 0 {
             return Ok(());
@@ -131,7 +134,7 @@ impl Queues {
         match self.operations.insert(signal.sender.agent, sending.operation) {
             Some(before) if before >= sending.operation => {
                 let message = format!("operation {} sent {signal}, after operation {before}", sending.operation);
-                Err((message, "sent-twice"))
+                Err((message, NOT_ONCE))
             }
             _ => Ok(()),
         }
@@ -139,7 +142,7 @@ impl Queues {
 
     fn deliver(&mut self, by: Life, delivery: &Delivery, order: &mut SignalOrder) -> Result<(), Wrong> {
         let signal = delivery.signal;
-        let passed_over = self.passed_over(by.agent, signal, order);
+        let passed_over = self.passed_over_by(by.agent, signal, order);
         let (count, digest) = self.effects.entry((by.agent, signal.sender)).or_default();
         let said = delivery.content % 1_000_000_007;
         *digest = if *count == 0 { said } else { (*digest * 31 + said) % 1_000_000_007 };
@@ -161,10 +164,7 @@ impl Queues {
                 sent.possible.retain(|agent| *agent != by.agent);
             }
             _ => {
-                return Err((
-                    format!("{by} delivered {signal}, which it had had or was not meant to get"),
-                    "unexpected",
-                ));
+                return Err((format!("{by} delivered {signal}, which it had had or was not meant to get"), NOT_ONCE));
             }
         }
         let content = self.under_way.get(&signal).map(|sent| sent.content);
@@ -177,6 +177,7 @@ impl Queues {
         }
         match passed_over {
             Some(other) => {
+                self.passed_over = Some((by.agent, other));
                 let message =
                     format!("{by} delivered {signal} before {other}, which was sent before it and is for it too");
                 Err((message, "out-of-order"))

@@ -56,7 +56,7 @@ impl SignalsSeen {
                 }
             }
         } else if let Some(SignalHeldBack { by, signal }) = event.claim() {
-            if ledger.queues.passed_over(by.agent, signal, &ledger.order).is_some() {
+            if ledger.queues.passed_over_by(by.agent, signal, &ledger.order).is_some() {
                 view.cover("causal_gap_buffered");
             }
         } else if let Some(QueueFull { queued, .. }) = event.claim() {

@@ -41,6 +41,15 @@ impl Stored {
         self.clocks.get(&member).is_some_and(|rows| rows.iter().any(|row| row.knows(life, counter)))
     }
 
+    /// What a member's clock knows of a life: its last event, 0 if nothing; `None`: all of it is past.
+    pub(super) fn known_of(&self, member: u32, life: Life) -> Option<u64> {
+        let rows = self.clocks.get(&member).map_or(&[][..], Vec::as_slice);
+        if rows.iter().any(|row| row.is_pruned(life)) {
+            return None;
+        }
+        Some(rows.iter().map(|row| row.counter(life)).max().unwrap_or(0))
+    }
+
     fn read() -> rusqlite::Result<Option<Stored>> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(DATABASE, flags)?;

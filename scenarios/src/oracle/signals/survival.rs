@@ -2,7 +2,7 @@
 //! as a crash point, as other invariants demand it: stored clocks know what their lives knew (`clocks-agree`); what somebody waits for is in its queue, and what was
 //! delivered has had its effect (`exactly-once-in-causal-order`).
 
-use super::ledger::Ledger;
+use super::ledger::{Ledger, NOT_ONCE, entry};
 use super::stored::Stored;
 use super::{AGREE, ONCE};
 use seedstorm_sim::View;
@@ -72,7 +72,11 @@ impl SignalsSurvive {
             let lost = clock.counters.iter().find(|(of, counter)| !stored.knows(life.agent, *of, *counter));
             if let Some((of, counter)) = lost {
                 let message = format!("{life} knew event {counter} of {of}, and its stored clock doesn't");
-                return Err(SignalsSurvive::of_another(AGREE, message, "clock", "lost"));
+                let lacking = ledger
+                    .order
+                    .lacking(life.agent, &clock.counters, |of| stored.known_of(life.agent, of))
+                    .map_or("clock", entry);
+                return Err(SignalsSurvive::of_another(AGREE, message, lacking, "lost"));
             }
         }
         // What is waited for by the account may have been acknowledged since, by a transaction that nobody could claim: then it has had its effect.
@@ -87,7 +91,7 @@ impl SignalsSurvive {
         });
         if let Some((recipient, signal)) = missing {
             let message = format!("{signal} waits for agent {recipient}, and isn't in its queue");
-            return Err(SignalsSurvive::of_another(ONCE, message, "signal", "lost"));
+            return Err(SignalsSurvive::of_another(ONCE, message, "signal", NOT_ONCE));
         }
         for (&(recipient, sender), expected) in &ledger.queues.effects {
             let found = stored.effects.get(&(recipient, sender)).copied().unwrap_or_default();
@@ -99,8 +103,7 @@ impl SignalsSurvive {
                     found.0,
                     if found.0 == expected.0 { ", another one than they should" } else { "" }
                 );
-                let loss = if found.0 > expected.0 { "doubled" } else { "lost" };
-                return Err(SignalsSurvive::of_another(ONCE, message, "effect", loss));
+                return Err(SignalsSurvive::of_another(ONCE, message, "signal", NOT_ONCE));
             }
         }
         Ok(())

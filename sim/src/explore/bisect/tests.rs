@@ -26,6 +26,7 @@ impl<F: Fn(u64) -> f64> Runner for MadeUp<F> {
             let fails = (then.stream("fate").below(1 << 30) as f64) < chance * f64::from(1 << 30);
             let violation = fails.then(|| Violation::new("made-up", "it failed"));
             Some(Tried {
+                hits: Vec::new(),
                 violation,
                 steps: STEPS,
                 chaos_steps: STEPS,

@@ -59,6 +59,11 @@ impl ClockReading {
         found.is_ok_and(|at| life.incarnation < self.pruned_below[at].1)
     }
 
+    /// What is known of a life: its last event, 0 if nothing; `None`: all of it is past.
+    pub fn known_of(&self, life: Life) -> Option<u64> {
+        if self.is_pruned(life) { None } else { Some(self.counter(life).unwrap_or(0)) }
+    }
+
     /// Whether an event of a life is in the past, or the present.
     pub fn knows(&self, life: Life, counter: u64) -> bool {
         self.is_pruned(life) || self.counter(life).is_some_and(|known| known >= counter)

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::flaw::DiskFlaw;
 use super::image::Disk;
 use super::inode::{FileNode, Node};
 use super::pending::{DataChange, DataLog, Name, NameChange, Ordered};
@@ -34,6 +35,9 @@ impl Disk {
     }
 
     fn fsync_inode(&mut self, id: InodeId) -> Result<(), Errno> {
+        if self.options.flaw.is_some() && self.fsync_flawed(id)? {
+            return Ok(());
+        }
         let inode = self.inode(id)?;
         let last_on_it = match &inode.node {
             Node::File(file) => file.log.items().last().map_or(0, |item| item.sequence).max(inode.naming),
@@ -67,6 +71,31 @@ impl Disk {
             file.torn.clear();
         }
         Ok(())
+    }
+
+    /// As the planted bug has it. False where it changes nothing.
+    fn fsync_flawed(&mut self, id: InodeId) -> Result<bool, Errno> {
+        match (self.options.flaw, &self.inode(id)?.node) {
+            (Some(DiskFlaw::SyncLeavesLastWrite), Node::File(file)) => {
+                if let Some(last) = file.log.items().last().map(|item| item.sequence) {
+                    self.commit_ordered_through(last - 1);
+                    self.commit_file_through(id, last - 1);
+                }
+                Ok(true)
+            }
+            (Some(DiskFlaw::SyncLeavesReplacements), Node::Directory(directory)) => {
+                let pending: Vec<u64> = directory.pending.iter().copied().collect();
+                let replaces = |sequence: &u64| match self.names.ordered.get(sequence) {
+                    Some(Ordered::Name(operation)) => operation.change.replaces(),
+                    _ => false,
+                };
+                for sequence in pending.iter().filter(|sequence| !replaces(sequence)).copied().collect::<Vec<_>>() {
+                    self.commit_ordered(sequence);
+                }
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Makes everything durable that is pending, as a kernel's write-back does in time. Allowed at any moment under every

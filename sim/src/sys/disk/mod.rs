@@ -22,6 +22,7 @@ mod descriptor;
 mod digest;
 mod directory;
 mod fault;
+mod flaw;
 mod flock;
 mod image;
 mod inode;
@@ -36,6 +37,7 @@ mod types;
 
 pub use block::SECTOR_BYTES;
 pub use digest::Digest;
+pub use flaw::DiskFlaw;
 pub use flock::FlockHolder;
 pub use image::Disk;
 pub use query::{Pending, PendingOperation};

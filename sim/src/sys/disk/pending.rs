@@ -169,6 +169,11 @@ impl NameChange {
         }
     }
 
+    /// Whether it puts a name in the place of another file.
+    pub(super) fn replaces(&self) -> bool {
+        matches!(self, NameChange::Rename { over: Some(_), .. })
+    }
+
     /// The inode that it names or no longer names.
     pub(super) fn inode(&self) -> InodeId {
         match self {

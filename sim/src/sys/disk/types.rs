@@ -1,5 +1,6 @@
 //! The disk's plain values: identifiers, options, open flags and what `stat` tells. No behaviour of the disk lives here.
 
+use super::flaw::DiskFlaw;
 use serde::{Deserialize, Serialize};
 
 /// The identity of a file or directory. Never reused on one disk, not even across crashes.
@@ -62,6 +63,8 @@ pub struct DiskOptions {
     pub dirty_max_bytes: u64,
     /// The same for the number of operations that are not durable.
     pub pending_max: u32,
+    /// A planted bug.
+    pub flaw: Option<DiskFlaw>,
 }
 
 impl Default for DiskOptions {
@@ -72,6 +75,7 @@ impl Default for DiskOptions {
             descriptors_max: 1024,
             dirty_max_bytes: 64 << 20,
             pending_max: 16_384,
+            flaw: None,
         }
     }
 }
