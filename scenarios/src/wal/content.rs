@@ -83,8 +83,9 @@ impl Newest {
     pub fn read(connection: &Connection) -> rusqlite::Result<Newest> {
         let (sequence, operation) = head(connection)?;
         let mut newest = Newest { sequence, operation, rows: 0, spoilt: 0 };
-        let mut log = connection.prepare_cached("SELECT part, content FROM log WHERE operation = ?1 ORDER BY part")?;
-        let mut rows = log.query([operation as i64])?;
+        let mut log = connection
+            .prepare_cached("SELECT part, content FROM log WHERE operation = ?1 AND sequence = ?2 ORDER BY part")?;
+        let mut rows = log.query([operation as i64, sequence as i64])?;
         while let Some(row) = rows.next()? {
             let part = row.get::<_, i64>(0)? as u64;
             newest.rows += 1;

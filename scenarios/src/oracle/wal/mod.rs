@@ -24,7 +24,7 @@ pub use snapshot_still::WalSnapshotStill;
 /// The invariants of clients that use SQLite directly: (id, what must hold).
 pub const WAL: &[(&str, &str)] = &[
     ("no-unhandled-error", "no agent ends with an error that it should have handled"),
-    ("wal-acknowledged-durable", "with synchronous=FULL each acknowledged commit is durable when it is acknowledged"),
+    ("wal-acknowledged-durable", "at each acknowledgement there is a commit, and with synchronous=FULL it is durable"),
     (
         "wal-commits-kept",
         "whoever looks finds what a prefix of the commits wrote, whole, and no less than had been committed or, after a power loss, promised",
