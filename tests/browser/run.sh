@@ -46,7 +46,10 @@ page failing 1 --scenarios concurrency-storm --set mutant=live-owner-reaped-by-a
 page messages 1 --scenarios signal-flood --set mutant=merge-skipped --seed 0
 page crash 1 --scenarios guillotine --set mutant=no-sync-before-rename --seed 0
 page passed 0 --scenarios guillotine --seed 1
-page large LARGE_EXIT LARGE_ARGUMENTS
+# A run of many events that fails at a known place: its budget of steps is used up.
+"$SEEDSTORM" run --scenarios concurrency-storm --seed 1 --workers 32 --set operations=80 --print-plan |
+    sed 's/^steps_max = .*/steps_max = 120000/' >"$folder/large.toml"
+page large 1 --plan "$folder/large.toml" --crash-points none
 "$SEEDSTORM" export --format shiviz "$folder/messages.trace" --output "$folder/run.shiviz"
 "$SEEDSTORM" export --format perfetto "$folder/messages.trace" --output "$folder/run.perfetto.json"
 node -e 'JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"))' "$folder/run.perfetto.json"
