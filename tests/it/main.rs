@@ -1,12 +1,15 @@
 //! Integration tests of the whole workspace: one module for each subject. What they share is in `support`.
 
 mod bad_input;
+mod bisect;
+mod commits;
 mod crash_points;
 mod determinism;
 mod failures;
 mod hashes;
 mod json;
 mod lists;
+mod moments;
 mod output;
 mod pictures;
 mod plans;

@@ -6,8 +6,8 @@ use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Problem, Result};
 use crate::reproducer::{self, REPRODUCER_FORMAT, Replayable};
 use crate::sweep::{Pool, WORKER_INVARIANTS, interrupt_flag, jobs};
-use seedstorm_sim::explore::Stopped;
-use seedstorm_sim::explore::presence::{Presence, Recorded, Verdict, presence};
+use seedstorm_sim::explore::presence::{Effort, Presence, Recorded, Verdict, presence};
+use seedstorm_sim::explore::{Share, Stopped};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::Path;
@@ -67,12 +67,12 @@ pub(crate) struct Report {
     /// Whether a run that follows all recorded turns fails alike.
     #[serde(default)]
     pub(crate) follows: bool,
-    /// Runs near it that were tried.
+    /// How many of the runs near it fail alike.
     #[serde(default)]
-    pub(crate) nearby: u64,
-    /// How many of them fail alike.
+    pub(crate) nearby: Share,
+    /// How many of the runs at random.
     #[serde(default)]
-    pub(crate) failed: u64,
+    pub(crate) random: Share,
     /// The first drift, in words.
     #[serde(default)]
     pub(crate) drift: Option<String>,
@@ -80,7 +80,8 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn of(verdict: Judged, why: impl Into<String>) -> Report {
-        Report { verdict, why: why.into(), follows: false, nearby: 0, failed: 0, drift: None }
+        let none = Share::default();
+        Report { verdict, why: why.into(), follows: false, nearby: none, random: none, drift: None }
     }
 }
 
@@ -153,7 +154,8 @@ fn judge(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Report> {
         turns,
     };
     let mut pool = Pool::new(jobs(None, u64::MAX), RUN_LIMIT_NS, BUDGET_NS, interrupt_flag()?);
-    match presence(&question, &mut pool, arguments.count_nearby) {
+    let effort = Effort { counts_all: arguments.count_all, expected: arguments.expected };
+    match presence(&question, &mut pool, effort) {
         Ok(found) => Ok(report(found)),
         Err(Stopped::Interrupted) if pool.is_interrupted() => Ok(Report::of(Judged::Broken, "interrupted")),
         Err(Stopped::Interrupted) => Ok(Report::of(Judged::Unclear, "it takes too long")),
@@ -162,19 +164,22 @@ fn judge(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Report> {
 }
 
 fn report(found: Presence) -> Report {
-    let Presence { verdict, follows, nearby, failed, drift, followed } = found;
+    let runs = found.runs();
+    let Presence { verdict, follows, nearby, random, drift, followed } = found;
+    let of = |share: Share| format!("{} of {}", share.count, share.of);
     let (verdict, why) = match verdict {
         Verdict::There if follows => {
             (Judged::There, "the run that follows the recorded turns fails as recorded".to_owned())
         }
-        Verdict::There => (Judged::There, format!("{failed} of {nearby} runs near the recorded one fail as recorded")),
+        Verdict::There if nearby.count > 0 => {
+            (Judged::There, format!("{} runs near the recorded one fail as recorded", of(nearby)))
+        }
+        Verdict::There => (Judged::There, format!("{} runs at random fail as recorded", of(random))),
         Verdict::Gone => {
             // The share that would show itself with 95 % in so many runs.
-            let share = 1.0 - 0.05_f64.powf(1.0 / (nearby + 1) as f64);
-            let share = (share * 100.0).round();
+            let share = (1.0 - 0.05_f64.powf(1.0 / runs as f64)) * 100.0;
             let why = format!(
-                "none of {} runs fails so; what fails in {share} % of them or more would have been seen, with 95 %",
-                nearby + 1
+                "none of {runs} runs fails so; what fails in {share:.1} % of them would have been seen, with 95 %"
             );
             (Judged::Gone, why)
         }
@@ -182,7 +187,7 @@ fn report(found: Presence) -> Report {
     };
     let followed = format!("; {:.0} % of the recorded calls came as recorded", followed * 100.0);
     let drift = drift.map(|drift| format!("{drift}{followed}"));
-    Report { verdict, why, follows, nearby, failed, drift }
+    Report { verdict, why, follows, nearby, random, drift }
 }
 
 /// The format of a reproducer that is too new to be read.

@@ -10,6 +10,7 @@ mod bisect;
 mod blob;
 mod catalogue;
 mod cli;
+mod compare;
 mod duration;
 mod exit;
 mod export;
@@ -20,6 +21,7 @@ mod list;
 mod log;
 mod measured;
 mod misplaced;
+mod moment_state;
 mod panics;
 mod picture;
 mod replay;
@@ -32,6 +34,7 @@ mod shell;
 mod shrink;
 mod sweep;
 mod traced;
+mod until;
 mod words;
 
 pub use catalogue::Known;
@@ -95,6 +98,7 @@ fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
         Command::Export(arguments) => export::export(arguments),
         Command::Bisect(arguments) => bisect::bisect(catalogue, &program, arguments),
         Command::Shrink(arguments) => shrink::shrink_command(catalogue, &program, arguments),
+        Command::Compare(arguments) => compare::compare(catalogue, &program, arguments),
         Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
         Command::BisectStep { job } => bisect::step(job),
         Command::Worker => sweep::work(catalogue, &mut std::io::stdout()),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// How many events are shown before a violation.
-const LAST_EVENTS: usize = 24;
+pub(crate) const LAST_EVENTS: usize = 24;
 
 /// A run that has ended.
 pub(crate) struct Measured {
@@ -39,9 +39,10 @@ pub(crate) fn last_events(
     plan: &Plan,
     settings: Settings,
     until_step: u64,
+    events_max: usize,
 ) -> Result<Vec<EventLine>> {
     let nobody: Listener = Box::new(|_, _| {});
-    with_last_events(scenario, plan, settings, nobody, until_step).map(|(_, lines)| lines)
+    with_some_events(scenario, plan, settings, nobody, until_step, events_max).map(|(_, lines)| lines)
 }
 
 /// Runs a plan again, shows its events to a listener, and gives the last ones before a violation as lines.
@@ -52,18 +53,29 @@ pub(crate) fn with_last_events(
     scenario: &(dyn Scenario + Sync),
     plan: &Plan,
     settings: Settings,
-    mut also: Listener,
+    also: Listener,
     until_step: u64,
 ) -> Result<(Measured, Vec<EventLine>)> {
-    let lines = Arc::new(Mutex::new(VecDeque::with_capacity(LAST_EVENTS)));
+    with_some_events(scenario, plan, settings, also, until_step, LAST_EVENTS)
+}
+
+fn with_some_events(
+    scenario: &(dyn Scenario + Sync),
+    plan: &Plan,
+    settings: Settings,
+    mut also: Listener,
+    until_step: u64,
+    events_max: usize,
+) -> Result<(Measured, Vec<EventLine>)> {
+    let lines = Arc::new(Mutex::new(VecDeque::new()));
     let kept = lines.clone();
     // Only the last steps can matter; words for the others would take longer than the run.
-    let from_step = until_step.saturating_sub(LAST_EVENTS as u64);
+    let from_step = until_step.saturating_sub(events_max as u64);
     let listener = move |event: &Event<'_>, view: &View<'_>| {
         also(event, view);
-        if event.step >= from_step {
+        if event.step >= from_step && events_max > 0 {
             let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if lines.len() == LAST_EVENTS {
+            if lines.len() == events_max {
                 lines.pop_front();
             }
             lines.push_back(line(event, view));
@@ -75,9 +87,14 @@ pub(crate) fn with_last_events(
 }
 
 fn line(event: &Event<'_>, view: &View<'_>) -> EventLine {
+    line_of(event, view, &layer::Words(event).to_string())
+}
+
+/// An event as people read it: time, step, process, and its words.
+pub(crate) fn line_of(event: &Event<'_>, view: &View<'_>, words: &str) -> EventLine {
     let process = event.process.map_or("machine", |process| view.process(process).name);
     let (seconds, rest_ns) = (event.time_ns / 1_000_000_000, event.time_ns % 1_000_000_000);
-    format!("{seconds:>4}.{rest_ns:09}s step {:<8} {process:<14} {}", event.step, layer::Words(event))
+    format!("{seconds:>4}.{rest_ns:09}s step {:<8} {process:<14} {words}", event.step)
 }
 
 /// Real time. A run never sees it.

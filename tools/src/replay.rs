@@ -6,11 +6,13 @@ use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
 use crate::git_bisect;
 use crate::keep;
+use crate::measured::LAST_EVENTS;
 use crate::report::{Replayed, RunEvent, RunResult};
 use crate::reproducer::{self, Replayable, Reproducer};
 use crate::run::{How, Ran, exit_of, run_one, sink};
 use crate::shell;
 use crate::traced::Tracing;
+use crate::until::Until;
 use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::{Plan, Seed};
 use std::io::Write;
@@ -36,6 +38,11 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
     }
     let scenario = catalogue.named(&again.plan.scenario)?;
     scenario.check(&again.plan).map_err(|error| Problem::usage(error.to_string()))?;
+    if let Some(step) = arguments.until {
+        let (plan, turns) = (&again.plan, again.recorded.as_ref().and_then(|(recorded, _)| recorded.turns.as_ref()));
+        let (events_max, json) = (events_max(arguments), arguments.json);
+        return Until { scenario, plan, turns, step, events_max, json }.show();
+    }
     keep::check_folder(&arguments.artifacts.artifacts)?;
     let tracing = arguments.trace.as_deref().map(Tracing::create).transpose()?;
     let mut sink = sink(arguments.json);
@@ -54,7 +61,7 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
         turns: recorded.and_then(|(reproducer, _)| reproducer.turns.as_ref()),
         // What has been kept is not kept again.
         artifacts: if recorded.is_some() { None } else { Some(&arguments.artifacts.artifacts) },
-        last_events: !arguments.json,
+        last_events: if arguments.json { 0 } else { events_max(arguments) },
     };
     let Ran { mut result, last_events, unwritten } = run_one(scenario, &again.plan, how)?;
     let mut exit = exit_of(&result);
@@ -74,6 +81,11 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
     let command = (exit != Exit::Pass).then(|| command(program, arguments));
     sink.event(&RunEvent::Done { reproduce: command.as_deref() }).or_else(unless_closed)?;
     unless_unwritten(exit, unwritten)
+}
+
+/// How many of the last events are shown.
+fn events_max(arguments: &ReplayArguments) -> usize {
+    arguments.verbose.unwrap_or(LAST_EVENTS)
 }
 
 /// Explores other crash points than were recorded. Whatever comes of that, it is explained.

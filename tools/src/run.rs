@@ -5,7 +5,7 @@ use crate::catalogue::{Catalogue, Known};
 use crate::cli::RunArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
 use crate::keep;
-use crate::measured;
+use crate::measured::{self, LAST_EVENTS};
 use crate::misplaced;
 use crate::report::{Human, RunEvent, RunObject, RunResult, Sink, colours_are_wanted};
 use crate::seeds;
@@ -43,7 +43,7 @@ pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments)
             crash_points: arguments.check.crash_points(),
             turns: None,
             artifacts: Some(&arguments.artifacts.artifacts),
-            last_events: !arguments.json,
+            last_events: if arguments.json { 0 } else { LAST_EVENTS },
         };
         let Ran { result, last_events, unwritten } = run_one(*scenario, plan, how)?;
         not_written = not_written.or(unwritten);
@@ -110,8 +110,8 @@ pub(crate) struct How<'a> {
     pub(crate) turns: Option<&'a Turns>,
     /// Where to keep a reproducer if it fails.
     pub(crate) artifacts: Option<&'a Path>,
-    /// Find the last events before a violation.
-    pub(crate) last_events: bool,
+    /// How many of the last events before a violation are wanted.
+    pub(crate) last_events: usize,
 }
 
 /// What came of it.
@@ -152,12 +152,12 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
                 }
                 Err(Problem::Internal(error)) => {
                     unwritten = unwritten.or(Some(format!("{error:#}")));
-                    last_events = measured::last_events(scenario, plan, settings(), violation.step)?;
+                    last_events = measured::last_events(scenario, plan, settings(), violation.step, how.last_events)?;
                 }
                 Err(problem) => return Err(problem),
             },
-            None if how.last_events => {
-                last_events = measured::last_events(scenario, plan, settings(), violation.step)?;
+            None if how.last_events > 0 => {
+                last_events = measured::last_events(scenario, plan, settings(), violation.step, how.last_events)?;
             }
             None => {}
         }

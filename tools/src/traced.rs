@@ -54,7 +54,11 @@ pub(crate) fn first_difference(first: &Path, second: &Path) -> anyhow::Result<Op
     Ok(found.map(|difference| (difference.step(), difference.in_words(&first_trace.head().processes).to_string())))
 }
 
-fn open(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
+/// Opens a trace.
+///
+/// # Errors
+/// It can't be read, or is none.
+pub(crate) fn open(path: &Path) -> anyhow::Result<Reader<BufReader<File>>> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
     Reader::new(BufReader::new(file)).with_context(|| path.display().to_string())
 }

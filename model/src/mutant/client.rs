@@ -28,6 +28,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "B5",
         scenario: "sqlite-wal",
         invariant: "wal-acknowledged-durable",
+        is_interaction: true,
         ..MutantInfo::PLAIN
     },
     MutantInfo {
@@ -64,6 +65,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "B5",
         scenario: "sqlite-wal",
         invariant: "wal-effect-once",
+        is_interaction: true,
         ..MutantInfo::PLAIN
     },
     MutantInfo {

@@ -148,10 +148,6 @@ pub enum Mutant {
     AccountReadInPieces,
     /// The row of an agent keeps its last life.
     RegistrationOfLastLife,
-    /// What an earlier try has written is acknowledged without a commit.
-    FoundIsTakenForDurable,
-    /// A note that is in the store already is not written again.
-    NoteFoundIsTakenForDurable,
     /// A claim looks at the generation only, and takes its own for granted.
     ClaimByGenerationOnly,
     /// A task is left by the number of its claim, and not by its token.

@@ -85,26 +85,6 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         ..MutantInfo::PLAIN
     },
     MutantInfo {
-        mutant: Mutant::FoundIsTakenForDurable,
-        name: "found-is-taken-for-durable",
-        about: "a retry that finds its own write acknowledges it at once: the commit that it found may not be durable",
-        row: "S6",
-        scenario: "guillotine",
-        invariant: "no-lost-write",
-        is_interaction: true,
-        ..MutantInfo::PLAIN
-    },
-    MutantInfo {
-        mutant: Mutant::NoteFoundIsTakenForDurable,
-        name: "note-found-is-taken-for-durable",
-        about: "a note that is in the store already counts as durable, and its file is removed: its commit may have been cut short",
-        row: "M6",
-        scenario: "guillotine",
-        invariant: "staged-notes-kept",
-        is_interaction: true,
-        ..MutantInfo::PLAIN
-    },
-    MutantInfo {
         mutant: Mutant::ClaimByGenerationOnly,
         name: "claim-by-generation-only",
         about: "a claim checks the generation alone, and one that is there already passes for its own: two winners",

@@ -7,7 +7,6 @@ use super::tasks::HeldTask;
 use super::transaction::{Attempt, Outcome, Verdict};
 use crate::claims::{Effect, OperationKey};
 use crate::file::StagedNote;
-use crate::mutant::{Mutant, is};
 use rusqlite::{Connection, OptionalExtension, params};
 use seedstorm_sim::Sys;
 use std::rc::Rc;
@@ -23,16 +22,11 @@ pub struct Found {
 
 /// Writes each row, also one that is there: what is there may have come from a WAL that a dead process never synced. A commit with something in
 /// it syncs it, and only then may a note's file go.
-fn keep(connection: &Connection, notes: &[StagedNote], now_ns: u64, mutant: Option<Mutant>) -> rusqlite::Result<()> {
-    let found = if is(mutant, Mutant::NoteFoundIsTakenForDurable) {
-        "NOTHING"
-    } else {
-        "UPDATE SET committed_ns = excluded.committed_ns"
-    };
-    let mut upsert = connection.prepare_cached(&format!(
+fn keep(connection: &Connection, notes: &[StagedNote], now_ns: u64) -> rusqlite::Result<()> {
+    let mut upsert = connection.prepare_cached(
         "INSERT INTO memories (agent, number, note, text, committed_ns) VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT (agent, number, note) DO {found}",
-    ))?;
+         ON CONFLICT (agent, number, note) DO UPDATE SET committed_ns = excluded.committed_ns",
+    )?;
     for StagedNote { key, note, text, .. } in notes {
         upsert.execute(params![key.agent, key.number as i64, note, text, now_ns as i64])?;
     }
@@ -57,8 +51,7 @@ impl Store {
             if let Some(effect) = attempt.begin()? {
                 return Ok(Verdict::Found(effect));
             }
-            keep(attempt.connection, &notes, attempt.now_ns, attempt.config.mutant)
-                .map_err(attempt.trouble("keep notes"))?;
+            keep(attempt.connection, &notes, attempt.now_ns).map_err(attempt.trouble("keep notes"))?;
             Ok(Verdict::Commit(Effect::Introspected { notes: notes.len() as u32 }))
         };
         self.write(sys, key, Rc::new(body)).await
@@ -66,8 +59,7 @@ impl Store {
 
     /// Puts notes into the store, whatever operations they belong to. Gives whether they are there, durably.
     pub(crate) async fn keep_notes(&mut self, sys: &Sys, notes: Rc<[StagedNote]>) -> Result<bool, StoreError> {
-        let mutant = self.config.mutant;
-        let kept = self.change(sys, "keep notes", move |os, connection| keep(connection, &notes, os.wall_ns(), mutant));
+        let kept = self.change(sys, "keep notes", move |os, connection| keep(connection, &notes, os.wall_ns()));
         Ok(kept.await?.is_ok())
     }
 

@@ -89,7 +89,7 @@ impl Attempt<'_> {
         match verdict {
             Verdict::Refuse(why) => {
                 self.is_absent.set(true);
-                if is(self.config.mutant, Mutant::SnapshotLeftOpen) {
+                if is(self.config.mutant, Mutant::SnapshotLeftOpen) && !self.connection.is_autocommit() {
                     // What is left open is a reader's alone.
                     run_cached(self.connection, "ROLLBACK").map_err(self.trouble("ROLLBACK"))?;
                 }
@@ -101,9 +101,6 @@ impl Attempt<'_> {
             }
             Verdict::Found(effect) => {
                 // What we found may have come from a WAL that a dead process had written and never synced. A commit of our own syncs it.
-                if is(self.config.mutant, Mutant::FoundIsTakenForDurable) {
-                    return self.commit(effect, true);
-                }
                 let asked = "UPDATE applied SET asked = asked + 1 WHERE agent = ?1 AND number = ?2";
                 let asked = self
                     .connection

@@ -7,6 +7,7 @@ use seedstorm_sim::plan::{
     FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Position, StrategyPlan, Trigger,
 };
 use seedstorm_sim::seed::Path;
+use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Draw, Seed, Stream};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -23,18 +24,18 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "operations",
-        about: "operations of a writing connection in the chaos; others have up to four times as many",
-        range: Range::Number(1, OPERATIONS_MAX, &[10, 20, 40, 60]),
+        about: "operations of all connections in the chaos together, if all wrote; those who only look or checkpoint have up to four times as many",
+        range: Range::Number(1, OPERATIONS_MAX, &[100, 200, 400]),
     },
     Setting {
         key: "rows",
         about: "the most rows that a transaction adds",
-        range: Range::Number(1, 10_000, &[1, 3, 10]),
+        range: Range::Number(1, 10_000, &[1, 1, 3, 8]),
     },
     Setting {
         key: "value_bytes",
         about: "the greatest length of a row's content, in bytes",
-        range: Range::Number(1, 1_000_000, &[10, 100, 600, 3_000]),
+        range: Range::Number(1, 1_000_000, &[10, 100, 400, 2_000]),
     },
     Setting {
         key: "slots",
@@ -47,14 +48,14 @@ pub const SETTINGS: &[Setting] = &[
         range: Range::Word(&["full", "normal"]),
     },
     Setting {
-        key: "think_us",
-        about: "the longest pause between two operations of a connection, in microseconds",
-        range: Range::Number(0, 60_000_000, &[0, 50, 200, 1_000, 5_000]),
+        key: "think_percent",
+        about: "the longest pause between two operations of a connection, in hundredths of what a commit takes",
+        range: Range::Number(0, 1_000_000, &[0, 25, 100, 300, 1_000]),
     },
     Setting {
-        key: "hold_us",
-        about: "the longest time that a reader keeps its snapshot, in microseconds",
-        range: Range::Number(1, 60_000_000, &[100, 1_000, 20_000]),
+        key: "hold_percent",
+        about: "the longest time that a reader keeps its snapshot, in hundredths of what a commit takes",
+        range: Range::Number(1, 1_000_000, &[25, 200, 1_000]),
     },
     setting::busy_timeout_ms(&[0, 5, 50, 500, 5_000]),
     setting::page_bytes(&[512, 1_024, 4_096, 16_384]),
@@ -65,6 +66,7 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 const CONNECTIONS_MAX: u64 = 16;
+/// So many even if one connection has them all: see [`IDS_PER_CONNECTION`].
 const OPERATIONS_MAX: u64 = 15_000;
 
 /// Operation ids of one connection begin here, times its number, after those of its process.
@@ -86,17 +88,17 @@ const ROLES: [Role; 4] = [
     // A writer.
     Role { weights: [16, 2, 0, 0, 1, 0], chance: 3, factor: 1 },
     // A reader.
-    Role { weights: [0, 8, 1, 4, 0, 0], chance: 2, factor: 2 },
+    Role { weights: [0, 10, 1, 2, 0, 0], chance: 1, factor: 2 },
     // A checkpointer.
-    Role { weights: [0, 2, 0, 0, 18, 0], chance: 4, factor: 4 },
+    Role { weights: [0, 2, 0, 0, 18, 0], chance: 5, factor: 4 },
     // Anything.
-    Role { weights: [6, 3, 1, 2, 4, 1], chance: 2, factor: 1 },
+    Role { weights: [6, 3, 1, 2, 6, 1], chance: 1, factor: 1 },
 ];
 
 const MODES: &[&str] = &["passive", "full", "restart", "truncate"];
 
 /// SQLite's own choice is the commonest.
-const MODE_WEIGHTS: [u64; 4] = [5, 1, 1, 1];
+const MODE_WEIGHTS: [u64; 4] = [8, 1, 1, 1];
 
 /// About how many steps an operation takes, as counted over a thousand seeds.
 const STEPS_OF_OPERATION: u64 = 45;
@@ -123,14 +125,13 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
     let shape = Shape {
         roles: roles(seed),
         connections: number("connections"),
-        operations: number("operations"),
+        operations: (number("operations") / (workers * number("connections"))).max(1),
         rows: number("rows"),
         bytes: number("value_bytes"),
-        think_ns: number("think_us") * 1_000,
-        hold_ns: number("hold_us") * 1_000,
+        think_ns: number("think_percent") * commit_ns(&latency) / 100,
+        hold_ns: number("hold_percent") * commit_ns(&latency) / 100,
     };
-    let planned = workers * shape.connections * shape.operations;
-    let least_ns = planned * commit_ns(&latency) / 2 + shape.operations * shape.think_ns;
+    let least_ns = number("operations") * commit_ns(&latency) / 2 + shape.operations * shape.think_ns;
     let chaos_ns = plans::duration_ns(options, least_ns.min(100 * SECOND_NS))?;
     let operations = shape.operations(seed, workers, chaos_ns);
     let strategy =
@@ -138,6 +139,7 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
     let mut faults = menu.draw(seed, options, &agents(workers), chaos_ns, &[0, chaos_ns / 3]);
     if options.faults == Faults::Default {
         faults.extend(power_loss_at_work(seed, workers));
+        faults.extend(stalls(seed, workers, commit_ns(&latency)));
     }
     let persistence = persistence(&settings);
     settings.insert("workers".into(), Value::Integer(workers as i64));
@@ -189,6 +191,47 @@ fn power_loss_at_work(seed: Seed, workers: u64) -> Option<FaultPlan> {
     })
 }
 
+/// In so many seeds of a hundred calls stall, and how many at most.
+const STALLS: (u64, u64) = (75, 24);
+
+/// The calls that SQLite makes while it works: each kind may stall, and is as likely as another, however rare it is.
+const STALLING: [CallKind; 12] = [
+    CallKind::ReadAt,
+    CallKind::WriteAt,
+    CallKind::SetLength,
+    CallKind::Sync,
+    CallKind::Stat,
+    CallKind::DatabaseLock,
+    CallKind::DatabaseUnlock,
+    CallKind::FileControl,
+    CallKind::MapShared,
+    CallKind::SharedLock,
+    CallKind::SharedBarrier,
+    CallKind::Unfetch,
+];
+
+/// Draws single calls that take as long as a part of a commit of others, or as several.
+fn stalls(seed: Seed, workers: u64, commit_ns: u64) -> Vec<FaultPlan> {
+    let mut stream = seed.stream("faults/stalls");
+    if !stream.chance(STALLS.0, 100) {
+        return Vec::new();
+    }
+    let stall = |number: u64, stream: &mut Stream| {
+        let (kind, magnitude) = (STALLING[stream.below(STALLING.len() as u64) as usize], stream.between(1, 6));
+        let longest_ns = (commit_ns * 4) >> stream.below(6);
+        FaultPlan {
+            id: FaultKind::Delay as u32 * 1000 + 700 + number as u32,
+            kind: FaultKind::Delay,
+            process: Some(format!("agent-{}", stream.below(workers))),
+            when: Trigger::Call { kind, nth: 1 + stream.below(1 << magnitude) },
+            for_ns: stream.between(1, longest_ns),
+            by_ns: 0,
+            between: None,
+        }
+    };
+    (0..stream.between(1, STALLS.1)).map(|number| stall(number, &mut stream)).collect()
+}
+
 /// Looks at a plan that came from a file.
 ///
 /// # Errors
@@ -215,7 +258,7 @@ fn check_arguments(operation: &Operation) -> Result<(), OptionsError> {
             "connection" => (0, CONNECTIONS_MAX - 1),
             "rows" => (1, 10_000),
             "bytes" => (0, 1_000_000),
-            "held_ns" => (1, 60 * SECOND_NS),
+            "held_ns" => (1, 3_600 * SECOND_NS),
             _ => {
                 return refuse(
                     "arguments",
@@ -236,6 +279,7 @@ struct Shape {
     /// How likely each role is in this seed.
     roles: Vec<u64>,
     connections: u64,
+    /// Operations of each connection that writes.
     operations: u64,
     rows: u64,
     bytes: u64,

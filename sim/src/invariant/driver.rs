@@ -9,7 +9,9 @@ use crate::trace::{Body, Event, Interest};
 pub(crate) struct Driver {
     invariants: Vec<Box<dyn Invariant>>,
     /// Which of them want an event, by the bit of its kind.
-    wanting: [Vec<usize>; u64::BITS as usize],
+    wanting: Vec<usize>,
+    /// Where those of a bit end, and those of the next begin.
+    ends: [u32; u64::BITS as usize + 1],
     /// Whether a fault has fired that voids durability.
     durability_is_void: bool,
     /// The kinds of claim that are acknowledgements to one of them.
@@ -23,16 +25,18 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new(invariants: Vec<Box<dyn Invariant>>) -> Driver {
-        let mut wanting: [Vec<usize>; u64::BITS as usize] = std::array::from_fn(|_| Vec::new());
-        for (index, invariant) in invariants.iter().enumerate() {
-            let interest = invariant.interest();
-            (0..u64::BITS).filter(|bit| interest.has(*bit)).for_each(|bit| wanting[bit as usize].push(index));
+        let interests: Vec<Interest> = invariants.iter().map(|invariant| invariant.interest()).collect();
+        let (mut wanting, mut ends) = (Vec::new(), [0; u64::BITS as usize + 1]);
+        for bit in 0..u64::BITS {
+            wanting.extend((0..interests.len()).filter(|index| interests[*index].has(bit)));
+            ends[bit as usize + 1] = wanting.len() as u32;
         }
         let kinds = invariants.iter().filter_map(|invariant| invariant.acknowledgements()).flatten();
         let acknowledgements = kinds.copied().collect();
         Driver {
             invariants,
             wanting,
+            ends,
             durability_is_void: false,
             acknowledgements,
             acknowledged: 0,
@@ -93,7 +97,8 @@ impl Driver {
     /// Shows an event to those who want it. All of them see it, whatever the first says: they keep their own account of the past.
     #[inline]
     pub(crate) fn observe(&mut self, bit: u32, event: &Event<'_>, view: &View<'_>) {
-        for &index in &self.wanting[bit as usize] {
+        let [begin, end] = [self.ends[bit as usize], self.ends[bit as usize + 1]];
+        for &index in &self.wanting[begin as usize..end as usize] {
             if let Err(violation) = self.invariants[index].observe(event, view) {
                 self.found.note(violation, &*self.invariants[index], self.durability_is_void, event);
             }

@@ -123,7 +123,7 @@ impl Core {
     fn new_task(&mut self, process: ProcessId, kind: CallKind) -> Identity {
         let ordinal = self.processes[process.0 as usize].next_ordinal;
         self.processes[process.0 as usize].next_ordinal += 1;
-        let call = Ready { due_ns: self.now_ns, object: 0, task: TaskId(0), process, ordinal, kind };
+        let call = Ready { due_ns: self.now_ns, object: 0, task: TaskId(0), process, ordinal, kind, is_again: false };
         let task = self.free_tasks.pop().unwrap_or(TaskId(self.tasks.len() as u32));
         if self.tasks.len() == task.0 as usize {
             self.tasks.push(Task::unused(call));

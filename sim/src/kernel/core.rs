@@ -176,7 +176,7 @@ impl Core {
 
     #[inline(always)]
     pub(super) fn announce_call(&mut self, task: TaskId, process: ProcessId, ordinal: u32, header: &Header) {
-        let &Header { kind, object, sleep_ns, .. } = header;
+        let &Header { kind, touches: object, sleep_ns, .. } = header;
         let due_ns = self.now_ns + self.latency(task, process, ordinal, kind, object);
         let slot = &mut self.tasks[task.0 as usize];
         slot.announced_ns = self.now_ns;
@@ -188,10 +188,11 @@ impl Core {
         slot.call.object = object;
         slot.call.kind = kind;
         slot.call.due_ns = due_ns;
+        slot.call.is_again = false;
         match sleep_ns {
             None => {
                 // A process that announces is running, never paused: no need of `make_ready`.
-                let call = Ready { due_ns, object, task, process, ordinal, kind };
+                let call = Ready { due_ns, object, task, process, ordinal, kind, is_again: false };
                 if let Some(index) = self.vacant.take() {
                     slot.state = TaskState::Ready(index);
                     self.ready[index] = call;
@@ -217,7 +218,8 @@ impl Core {
         self.calls += 1;
         let drawn_ns = self.latencies.draw(kind, &mut self.processes[process.0 as usize].latency);
         if self.strategy_delays {
-            self.delayed(&Ready { due_ns: self.now_ns, object, task, process, ordinal, kind }, drawn_ns)
+            let due_ns = self.now_ns;
+            self.delayed(&Ready { due_ns, object, task, process, ordinal, kind, is_again: false }, drawn_ns)
         } else {
             drawn_ns
         }

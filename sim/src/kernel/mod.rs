@@ -18,6 +18,7 @@ mod series;
 mod task;
 mod timers;
 mod view;
+mod view_waits;
 mod world;
 
 pub(crate) use self::core::Core;
@@ -30,4 +31,5 @@ pub use run::{Listener, Outcome, RunError, Settings, count_steps, run};
 pub use series::run_series;
 pub(crate) use task::WaitKey;
 pub use view::{ProcessView, View};
+pub use view_waits::{Mailbox, Waiting};
 pub use world::World;

@@ -92,12 +92,18 @@ impl Begun {
         (made, before.zip(after).map(|(before, after)| after - before - 1))
     }
 
-    /// Does something in a simulation, and gives what came of it, if it made no hash map and drew nothing from madsim's chance.
+    /// Between two runs others may have made hash maps, or drawn from madsim's chance: whatever it was is past.
+    pub(super) fn pass_by(&mut self) {
+        self.0.hash_maps.make();
+        self.0.chance.make();
+    }
+
+    /// Does something in a simulation, and gives what came of it, if it made no hash map and drew nothing from madsim's chance since the last look:
+    /// [`Begun::pass_by`], or this.
     pub(super) fn untouched<T>(&mut self, work: impl FnOnce() -> T) -> Option<T> {
-        let before = self.0.chance.make();
-        let (made, hash_maps) = self.hash_maps(work);
-        let after = self.0.chance.make();
-        let drawn = before.zip(after).map(|(before, after)| after - before - 1);
-        (hash_maps == Some(0) && drawn == Some(0)).then_some(made)
+        let Rulers { hash_maps, chance } = &mut self.0;
+        let next = [hash_maps.made + 1, chance.made + 1];
+        let made = work();
+        ([hash_maps.make(), chance.make()] == next.map(Some)).then_some(made)
     }
 }

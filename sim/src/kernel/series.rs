@@ -121,6 +121,7 @@ where
                 return Ok(Progress::Over);
             }
             runtime.block_on(async {
+                begun.pass_by();
                 while let Some(plan) = self.ahead.pop_front().map(Rc::new) {
                     let settings = (self.settings)();
                     let attempt = can_follow(&settings)

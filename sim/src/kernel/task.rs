@@ -168,7 +168,7 @@ impl Core {
         if slot.state == TaskState::Free || slot.wake != WakeState::None {
             return;
         }
-        let call = Ready { due_ns: self.now_ns, object: 0, task, process, ordinal, kind: CallKind::Wake };
+        let call = Ready { due_ns: self.now_ns, object: 0, task, process, ordinal, kind: CallKind::Wake, is_again: false };
         let due_ns = self.now_ns + self.latency(task, process, ordinal, CallKind::Wake, 0);
         self.tasks[task.0 as usize].wake_announced_ns = self.now_ns;
         self.make_wake_ready(Ready { due_ns, ..call });
@@ -219,6 +219,7 @@ impl Core {
                 process,
                 ordinal,
                 kind: CallKind::Wake,
+                is_again: false,
             });
         }
     }
@@ -289,7 +290,9 @@ impl Core {
 
     /// A task that waited is ready again.
     fn rejoin(&mut self, task: TaskId, due_ns: u64) {
-        self.tasks[task.0 as usize].call.due_ns = due_ns;
+        let call = &mut self.tasks[task.0 as usize].call;
+        call.due_ns = due_ns;
+        call.is_again = true;
         self.make_ready(task);
     }
 

@@ -12,7 +12,7 @@ use crate::trace::{ProcessId, TaskId};
 
 /// The machine, as an observer sees it.
 pub struct View<'a> {
-    core: &'a Core,
+    pub(super) core: &'a Core,
 }
 
 /// A process, as an observer sees it.

@@ -1,4 +1,5 @@
-//! What an announced call touches, as far as it is known before it takes effect: whether two calls may race.
+//! What an announced call touches, as far as it is known before it takes effect: whether two calls may race. Paths are compared as they are written, and files
+//! whole: what parts of one file are touched isn't looked at.
 
 use super::Ready;
 use crate::trace::CallKind;
@@ -19,7 +20,7 @@ enum Use {
 enum Place {
     /// An inode, a lock's file, a key between tasks, a mailbox: the call's object.
     Object,
-    /// Names in directories. Which, isn't known before the call.
+    /// Names in directories: that of a path, or any.
     Names,
 }
 
@@ -36,10 +37,10 @@ const fn footprint(kind: CallKind) -> (Use, Place) {
         | CallKind::Close
         | CallKind::Spawn
         | CallKind::Join
+        // Deaths are no calls.
+        | CallKind::ProcessQuery
         | CallKind::Claim => (Use::Nothing, Place::Object),
-        CallKind::ReadDirectory | CallKind::Stat | CallKind::Access | CallKind::ProcessQuery => {
-            (Use::Reads, Place::Names)
-        }
+        CallKind::ReadDirectory | CallKind::Stat | CallKind::Access => (Use::Reads, Place::Names),
         CallKind::Open
         | CallKind::Rename
         | CallKind::Link
@@ -56,7 +57,8 @@ pub(super) fn race(left: &Ready, right: &Ready) -> bool {
     if left_use == Use::Nothing || right_use == Use::Nothing || left_place != right_place {
         return false;
     }
-    let same = left_place == Place::Names || (left.object == right.object && left.object != 0);
+    let is_any = |call: &Ready| left_place == Place::Names && call.object == 0;
+    let same = is_any(left) || is_any(right) || (left.object == right.object && left.object != 0);
     same && (left_use == Use::Writes || right_use == Use::Writes)
 }
 
@@ -75,7 +77,8 @@ mod tests {
     use crate::trace::{ProcessId, TaskId};
 
     fn call(kind: CallKind, object: u64) -> Ready {
-        Ready { due_ns: 0, object, task: TaskId(0), process: ProcessId(0), ordinal: 0, kind }
+        let (task, process) = (TaskId(0), ProcessId(0));
+        Ready { due_ns: 0, object, task, process, ordinal: 0, kind, is_again: false }
     }
 
     #[test]
@@ -87,7 +90,10 @@ mod tests {
         };
         assert!(races((CallKind::ReadAt, 7), (CallKind::WriteAt, 7)));
         assert!(races((CallKind::SharedLock, 7), (CallKind::SharedBarrier, 7)));
-        assert!(races((CallKind::Rename, 0), (CallKind::Stat, 0)));
+        assert!(races((CallKind::Rename, 0), (CallKind::Stat, 5)), "a rename has two names: it may be any");
+        assert!(races((CallKind::Open, 5), (CallKind::Stat, 5)));
+        assert!(!races((CallKind::Open, 5), (CallKind::Stat, 7)), "two names");
+        assert!(!races((CallKind::Open, 7), (CallKind::WriteAt, 7)), "a name and a file");
         assert!(!races((CallKind::ReadAt, 7), (CallKind::ReadAt, 7)), "two that look");
         assert!(!races((CallKind::ReadAt, 7), (CallKind::WriteAt, 8)), "two things");
         assert!(!races((CallKind::Stat, 0), (CallKind::Access, 0)), "two that look");

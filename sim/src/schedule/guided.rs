@@ -219,6 +219,16 @@ impl Following {
             self.found.calls_followed += retried as u64 + 1;
             return;
         }
+        // Calls that took the place of as many recorded ones: what has another name now.
+        let replaced = self.places[task].new.len();
+        if replaced > 0 && calls.get(made + replaced) == Some(&kind) {
+            let place = &mut self.places[task];
+            place.made += replaced as u32 + 1;
+            place.new.clear();
+            self.found.calls_followed += 1;
+            self.found.calls_missing += replaced as u64;
+            return;
+        }
         if made < calls.len() {
             self.note_drift(task, Some(kind));
         }

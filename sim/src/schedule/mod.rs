@@ -46,7 +46,7 @@ use std::sync::PoisonError;
 pub struct Ready {
     /// When its drawn latency ends, in simulated nanoseconds. The clock becomes the later of now and this.
     pub due_ns: u64,
-    /// What it touches: an inode, a lock, a key; 0 for nothing.
+    /// What it touches: an inode, a lock, a mailbox, the key of a path; 0 for nothing, or for paths of which any may be touched.
     pub object: u64,
     /// The task that announced it.
     pub task: TaskId,
@@ -56,6 +56,8 @@ pub struct Ready {
     pub ordinal: u32,
     /// What kind of call.
     pub kind: CallKind,
+    /// It has been picked before, and had to wait.
+    pub is_again: bool,
 }
 
 /// Picks the next step. `ready` is never empty; its order is stable but means nothing.

@@ -53,6 +53,10 @@ pub(crate) struct Tally {
 
 impl Tally {
     fn count(&mut self, call: &Ready) {
+        if call.is_again {
+            // A call that had to wait is one step, whatever the schedule.
+            return;
+        }
         let task = (call.process, call.ordinal);
         self.steps += 1;
         *self.by_task.entry(task).or_default() += 1;

@@ -13,6 +13,8 @@ pub struct Surw {
     /// The thing; `None`: nobody shares anything.
     object: Option<u64>,
     left: Left,
+    /// Whether somebody has touched it since `intended` was drawn.
+    is_touched: bool,
     /// Who touches it next, whether it is there already or not; `None`: as far as one knows all is done, and nobody is held back.
     intended: Option<TaskKey>,
     /// Indexes into the ready calls; kept for its memory.
@@ -25,13 +27,16 @@ impl Surw {
         let mut stream = seed.stream("schedule");
         let drawn = draw_object(shared, &mut stream);
         let left = Left::new(drawn.map_or(&[], |(_, tasks)| tasks));
-        let intended = left.draw(&mut stream);
-        Surw { stream, object: drawn.map(|(object, _)| *object), left, intended, candidates: Vec::new() }
+        let object = drawn.map(|(object, _)| *object);
+        Surw { stream, object, left, is_touched: true, intended: None, candidates: Vec::new() }
     }
 
-    fn touches(&self, call: &Ready) -> bool {
-        self.object.is_some() && touched(call.kind, call.object) == self.object
-    }
+}
+
+/// Whether a call touches the thing.
+#[inline]
+fn touches(object: Option<u64>, call: &Ready) -> bool {
+    object == Some(call.object) && touched(call.kind, call.object) == object
 }
 
 /// What is touched most, has most orders: a thing's chance is how often it is touched.
@@ -47,24 +52,32 @@ fn draw_object<'a>(shared: &'a [Touched], stream: &mut Stream) -> Option<&'a Tou
 
 impl Strategy for Surw {
     fn next(&mut self, ready: &[Ready], _now_ns: u64) -> usize {
+        let object = self.object;
+        if std::mem::take(&mut self.is_touched) {
+            let again = ready.iter().filter(|call| call.is_again && touches(object, call));
+            let again = again.map(|call| (call.process, call.ordinal));
+            self.intended = self.left.draw(again, &mut self.stream);
+        }
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
-        let intended = self.intended;
-        candidates.extend((0..ready.len()).filter(|index| {
-            let call = &ready[*index];
-            intended.is_none() || !self.touches(call) || intended == Some((call.process, call.ordinal))
-        }));
+        for (index, call) in ready.iter().enumerate() {
+            let is_held = touches(object, call)
+                && self.intended.is_some_and(|intended| intended != (call.process, call.ordinal));
+            if !is_held {
+                candidates.push(index);
+            }
+        }
         let choice = if candidates.is_empty() {
             // All want to touch it, and nobody of them was meant, or who was meant waits: one is drawn by what is left.
             self.left.pick(ready, &mut self.stream)
         } else {
-            candidates[self.stream.below(candidates.len() as u64) as usize]
+            candidates[((u64::from(self.stream.half_bits()) * candidates.len() as u64) >> 32) as usize]
         };
         self.candidates = candidates;
         let chosen = &ready[choice];
-        if self.touches(chosen) {
+        if touches(object, chosen) {
             self.left.taken(chosen);
-            self.intended = self.left.draw(&mut self.stream);
+            self.is_touched = true;
         }
         choice
     }

@@ -45,7 +45,9 @@ impl Left {
         let mut all = 0;
         for call in calls {
             let place = self.place(call);
-            let share = self.tasks.get(place).map_or(1, |(_, left)| (*left).max(1));
+            let left = self.tasks.get(place).map_or(0, |(_, left)| *left);
+            // A call that had to wait has been taken, and is to be taken.
+            let share = (left + u64::from(call.is_again)).max(1);
             all += share;
             shares.push(share);
         }
@@ -59,20 +61,24 @@ impl Left {
         chosen.unwrap_or(0)
     }
 
-    /// A task, with a chance of what it has left; `None`: nobody has anything left.
-    pub(super) fn draw(&self, stream: &mut Stream) -> Option<TaskKey> {
-        let mut drawn = stream.below(self.all);
+    /// A task, with a chance of what it has left, those of `again` one more; `None`: nobody has anything left.
+    pub(super) fn draw(&self, again: impl Iterator<Item = TaskKey> + Clone, stream: &mut Stream) -> Option<TaskKey> {
+        let waited = again.clone().count() as u64;
+        let mut drawn = stream.below(self.all + waited);
         for (task, left) in &self.tasks {
             if drawn < *left {
                 return Some(*task);
             }
             drawn -= left;
         }
-        None
+        again.clone().nth(drawn as usize)
     }
 
     /// The task has taken a step.
     pub(super) fn taken(&mut self, call: &Ready) {
+        if call.is_again {
+            return;
+        }
         let place = self.place(call);
         if let Some((_, left)) = self.tasks.get_mut(place)
             && *left > 0

@@ -364,7 +364,7 @@ impl VfsCall for Delete<'_> {
     type Value = ();
 
     fn header(&self) -> Header {
-        Header::new(CallKind::Unlink, 0, [u64::from(self.syncs_directory), 0])
+        Header::on_path(CallKind::Unlink, self.path, [u64::from(self.syncs_directory), 0])
     }
 
     fn on(&mut self, disk: &mut Disk, _state: &mut State, owner: Owner) -> Result<(), Errno> {
@@ -400,7 +400,7 @@ impl VfsCall for Access<'_> {
     type Value = bool;
 
     fn header(&self) -> Header {
-        Header::new(CallKind::Access, 0, [u64::from(self.counts_empty), 0])
+        Header::on_path(CallKind::Access, self.path, [u64::from(self.counts_empty), 0])
     }
 
     fn on(&mut self, disk: &mut Disk, _state: &mut State, _owner: Owner) -> Result<bool, Errno> {

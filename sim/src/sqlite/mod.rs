@@ -25,7 +25,7 @@
 //! | `state`, `database_lock`, `shared_memory`, `shared_lock` | what the machine knows of open databases: locks and mapped memory |
 //! | `commit` | whether what a process committed is durable |
 //! | `random` | the seeding of SQLite's own generator |
-//! | `inspect` | SQLite on a copy of a disk, outside the run |
+//! | `inspect`, `tables` | SQLite on a copy of a disk, outside the run; what stands in a database |
 //! | `memory`, `allocator` | the C library's allocator, tuned; SQLite's memory from Rust's |
 //! | `code` | errors as SQLite's result codes |
 //! | `version` | which SQLite this is |
@@ -46,6 +46,7 @@ mod random;
 mod shared_lock;
 mod shared_memory;
 mod state;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -54,6 +55,7 @@ mod vfs;
 pub use commit::CommitDurability;
 pub use inspect::inspect;
 pub use shared_lock::{SharedLockCall, WalLocks};
+pub use tables::{MAGIC, Table, tables};
 pub use version::{compile_options, source_id};
 
 pub(crate) use file::{program_key, serve};

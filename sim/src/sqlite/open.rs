@@ -27,7 +27,7 @@ impl VfsCall for OpenFile<'_> {
 
     fn header(&self) -> Header {
         // A journal that SQLite creates is no temporary file that is about to be renamed.
-        Header::new(CallKind::Open, 0, [flag_bits(self.flags) & !CREATED_EXCLUSIVELY, 0])
+        Header::on_path(CallKind::Open, self.path.unwrap_or(""), [flag_bits(self.flags) & !CREATED_EXCLUSIVELY, 0])
     }
 
     fn on(&mut self, disk: &mut Disk, state: &mut State, owner: Owner) -> Result<Handle, Errno> {

@@ -9,6 +9,7 @@ use crate::trace::{CallKind, ProcessId, TaskId};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use twox_hash::XxHash3_64;
 
 /// What the scheduler and the trace know of a call before it takes effect.
 #[derive(Clone, Copy, Debug)]
@@ -17,13 +18,21 @@ pub(crate) struct Header {
     /// What it touches: an inode, a lock, a key; 0 for nothing or not known yet.
     pub(crate) object: u64,
     pub(crate) arguments: [u64; 2],
+    /// What calls that race with it touch, too: the object, or the key of a name. 0 for nothing, or for names of which any may be touched.
+    pub(crate) touches: u64,
     /// For sleeps: not ready before this many nanoseconds from now.
     pub(crate) sleep_ns: Option<u64>,
 }
 
 impl Header {
     pub(crate) const fn new(kind: CallKind, object: u64, arguments: [u64; 2]) -> Header {
-        Header { kind, object, arguments, sleep_ns: None }
+        Header { kind, object, arguments, touches: object, sleep_ns: None }
+    }
+
+    /// That of a call on one path, whose object isn't known yet.
+    pub(crate) fn on_path(kind: CallKind, path: &str, arguments: [u64; 2]) -> Header {
+        let touches = XxHash3_64::oneshot(path.as_bytes()) | 1;
+        Header { kind, object: 0, arguments, touches, sleep_ns: None }
     }
 }
 

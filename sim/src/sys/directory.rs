@@ -16,7 +16,7 @@ impl Call for OnePath<'_> {
     type Value = ();
 
     fn header(&self) -> Header {
-        Header::new(self.kind, 0, [0; 2])
+        Header::on_path(self.kind, self.path, [0; 2])
     }
 
     fn effect(&mut self, core: &mut Core, _caller: Caller, _injected: Option<Injected>) -> Effect<()> {
@@ -86,7 +86,7 @@ impl Call for StatPath<'_> {
     type Value = Stat;
 
     fn header(&self) -> Header {
-        Header::new(CallKind::Stat, 0, [0; 2])
+        Header::on_path(CallKind::Stat, self.path, [0; 2])
     }
 
     fn effect(&mut self, core: &mut Core, _caller: Caller, _injected: Option<Injected>) -> Effect<Stat> {

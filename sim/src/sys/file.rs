@@ -26,7 +26,7 @@ impl Call for Open<'_> {
     type Value = (Fd, InodeId);
 
     fn header(&self) -> Header {
-        Header::new(CallKind::Open, 0, [flag_bits(self.flags), 0])
+        Header::on_path(CallKind::Open, self.path, [flag_bits(self.flags), 0])
     }
 
     fn effect(&mut self, core: &mut Core, caller: Caller, _injected: Option<Injected>) -> Effect<Self::Value> {

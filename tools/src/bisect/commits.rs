@@ -8,7 +8,7 @@ use super::step::{self, Job, Step};
 use crate::cli::BisectArguments;
 use crate::duration::words;
 use crate::exit::{Exit, Problem, Result};
-use crate::git_bisect::Judged;
+use crate::git_bisect::{Judged, Report};
 use crate::measured::Stopwatch;
 use crate::report::SCHEMA_VERSION;
 use crate::reproducer::{self, Replayable};
@@ -40,7 +40,7 @@ pub(crate) fn bisect(arguments: &BisectArguments, range: &str) -> Result<Exit> {
     let interrupt = interrupt_flag()?;
     let repository = Repository::here(range)?;
     let workplace = Workplace::create(&repository)?;
-    let job = Job {
+    let mut job = Job {
         worktree: workplace.worktree(),
         build: match arguments.build.is_empty() {
             true => BUILD.map(str::to_owned).to_vec(),
@@ -48,10 +48,11 @@ pub(crate) fn bisect(arguments: &BisectArguments, range: &str) -> Result<Exit> {
         },
         program: arguments.program.clone().unwrap_or_else(default_program),
         reproducer,
+        expected: None,
         log: workplace.file("steps.jsonl"),
         build_log: workplace.file("build.log"),
     };
-    let found = search(&repository, &workplace, &job, &interrupt);
+    let found = search(&repository, &workplace, &mut job, &interrupt);
     // What was found by then is told also when it was cut short.
     let steps = step::read_log(&job.log);
     drop(workplace);
@@ -81,7 +82,12 @@ fn default_program() -> PathBuf {
     Path::new("target/release").join(name)
 }
 
-fn search(repository: &Repository, workplace: &Workplace, job: &Job, interrupt: &AtomicBool) -> Result<Vec<String>> {
+fn search(
+    repository: &Repository,
+    workplace: &Workplace,
+    job: &mut Job,
+    interrupt: &AtomicBool,
+) -> Result<Vec<String>> {
     // What git takes on trust is looked at first: without it the search would name any commit.
     for (commit, expected) in [(&repository.bad, Judged::There), (&repository.good, Judged::Gone)] {
         workplace.check_out(commit)?;
@@ -91,11 +97,14 @@ fn search(repository: &Repository, workplace: &Workplace, job: &Job, interrupt: 
             let problem = format!("--commits: {end} ({short}) is not {}: {}", end.to_lowercase(), step.report.why);
             return Err(Problem::usage(problem));
         }
+        if expected == Judged::There {
+            job.expected = Some(step.report.random);
+        }
     }
     workplace.git(&["bisect", "start", &repository.bad, &repository.good])?;
     let own = workplace.own_program()?;
     let job_file = workplace.file("job.json");
-    let text = serde_json::to_string(job).map_err(anyhow::Error::new)?;
+    let text = serde_json::to_string(&*job).map_err(anyhow::Error::new)?;
     std::fs::write(&job_file, text).map_err(anyhow::Error::new)?;
     let mut run = git_command(&job.worktree);
     run.args(["bisect", "run"]).arg(own).arg("bisect-step").arg(job_file);
@@ -173,20 +182,24 @@ fn confidence(repository: &Repository, outcome: &Outcome) -> Vec<String> {
         return lines;
     };
     let at_bad = outcome.steps.iter().find(|step| step.commit == repository.bad);
-    let runs = last_good.report.nearby + 1;
+    let Report { nearby, random, drift, .. } = &last_good.report;
+    let runs = 1 + nearby.of + random.of;
     lines.push(format!("before it, {} is good: none of {runs} runs fails so", repository.subject(&last_good.commit)));
-    if let Some(bad) = at_bad.filter(|bad| bad.report.nearby > 0) {
-        let (failed, of) = (bad.report.failed, bad.report.nearby);
-        let missed = (1.0 - failed as f64 / of as f64).powi(last_good.report.nearby as i32);
+    if let Some(bad) = at_bad {
+        // Where calls don't come as recorded only the runs at random are as good as at the bad end.
+        let (kind, here, there) = match drift {
+            None => ("near the recorded one", nearby, bad.report.nearby),
+            Some(_) => ("at random", random, bad.report.random),
+        };
+        let missed = (1.0 - there.value()).powf(here.of as f64);
         let missed = if missed < 1e-4 { "under 0.01 %".to_owned() } else { format!("{:.2} %", missed * 100.0) };
         lines.push(format!(
-            "at the bad end {failed} of {of} such runs fail: if it were bad there too, the chance to have missed it would be {missed}"
+            "at the bad end {} of {} runs {kind} fail: if it were there too, {} such runs would have missed it with a chance of {missed}",
+            there.count, there.of, here.of
         ));
     }
-    if let Some(drift) = &last_good.report.drift {
-        lines.push(format!(
-            "its runs drift from the recorded one ({drift}): the figure above holds as far as they still come near it"
-        ));
+    if let Some(drift) = drift {
+        lines.push(format!("its runs drift from the recorded one: {drift}"));
     }
     let skipped = outcome.steps.iter().filter(|step| step.report.verdict == Judged::Unclear).count();
     if skipped > 0 {

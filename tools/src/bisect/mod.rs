@@ -11,15 +11,18 @@ mod told;
 
 pub(crate) use subject::Subject;
 
+use crate::artifacts;
 use crate::catalogue::Catalogue;
 use crate::cli::BisectArguments;
 use crate::exit::{Exit, Problem, Result};
+use crate::picture::{Bisected, Estimate};
+use crate::reproducer;
 use crate::shell;
 use crate::sweep::{Pool, interrupt_flag, jobs};
 use moment::Moment;
 use progress::Progress;
 use seedstorm_sim::explore::Stopped;
-use seedstorm_sim::explore::bisect::{Found, Question, Refused, bisect as search};
+use seedstorm_sim::explore::bisect::{Found, Place, Question, Refused, bisect as search};
 use std::io::Write;
 use std::path::Path;
 use told::{Cost, Told};
@@ -62,6 +65,11 @@ fn in_time(catalogue: Catalogue, program: &str, arguments: &BisectArguments) -> 
     let cost = Cost { runs: pool.trials(), wall_ns: pool.elapsed_ns(), is_interrupted: pool.is_interrupted() };
     let steps: Vec<u64> = found.decisive.iter().map(|decisive| decisive.step).collect();
     let moments = moment::look(&subject, &steps)?;
+    let words = told::in_words(&subject, &found);
+    // A smaller failure beside it has steps of its own: they would be wrong in the picture.
+    if arguments.file.is_dir() || arguments.file.ends_with(reproducer::FILE) {
+        artifacts::add_to_findings(&arguments.file, |known| known.bisected = Some(findings(&subject, &found, words)))?;
+    }
     let command = command(program, arguments, &found, &moments);
     let told = Told {
         subject: &subject,
@@ -82,6 +90,20 @@ fn in_time(catalogue: Catalogue, program: &str, arguments: &BisectArguments) -> 
         Some(Stopped::Broken(why)) => Err(Problem::Internal(anyhow::anyhow!("the search ended early: {why}"))),
         Some(Stopped::Interrupted) if cost.is_interrupted && found.decisive.is_empty() => Ok(Exit::Interrupted),
         _ => Ok(Exit::Pass),
+    }
+}
+
+/// What the page of the failure shows of it.
+fn findings(subject: &Subject, found: &Found, in_words: String) -> Bisected {
+    let estimate = |place: &Place| {
+        let (low, high) = place.share.interval();
+        let (low, high) = if place.kept == subject.turns.steps { (1.0, 1.0) } else { (low, high) };
+        Estimate { step: subject.step_of(place.kept), probability: place.share.value(), low, high }
+    };
+    Bisected {
+        critical_steps: found.decisive.iter().map(|decisive| subject.step_of(decisive.step)).collect(),
+        curve: found.curve.iter().map(estimate).collect(),
+        in_words,
     }
 }
 

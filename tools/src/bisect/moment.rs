@@ -3,12 +3,12 @@
 use super::Subject;
 use crate::exit::Result;
 use crate::measured;
+use crate::words::Narrator;
 use seedstorm_sim::Settings;
 use seedstorm_sim::causality::{Influence, Past};
 use seedstorm_sim::kernel::View;
 use seedstorm_sim::schedule::Ready;
-use seedstorm_sim::sys::disk::InodeId;
-use seedstorm_sim::trace::{Event, layer};
+use seedstorm_sim::trace::Event;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -44,8 +44,11 @@ pub(crate) fn look(subject: &Subject, chaos_steps: &[u64]) -> Result<Vec<Moment>
     let seen = Arc::new(Mutex::new(Seen::default()));
     let (watched, kept, violated_at) = (steps.clone(), seen.clone(), subject.violation.step);
     let mut influence = Influence::default();
+    let mut narrator = None;
     let listener = move |event: &Event<'_>, view: &View<'_>| {
         let past = influence.observe(event);
+        let narrator = narrator.get_or_insert_with(|| Narrator::new(&names(view)));
+        let words = narrator.tell(event);
         let mut seen = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if event.step == violated_at {
             seen.violating = Some(past.clone());
@@ -53,10 +56,11 @@ pub(crate) fn look(subject: &Subject, chaos_steps: &[u64]) -> Result<Vec<Moment>
         if watched.contains(&event.step) {
             let moment = seen.moments.entry(event.step).or_insert_with(|| Moment {
                 step: event.step,
-                instead: view.ready().map(|call| ready_words(call, view)).collect(),
+                instead: view.ready().map(|call| ready_words(call, view, narrator)).collect(),
                 ..Moment::default()
             });
-            moment.events.push(words(event, view));
+            let process = event.process.map_or("the machine", |process| view.process(process).name);
+            moment.events.push(format!("{process}: {words}"));
             seen.pasts.push((event.step, past));
         }
     };
@@ -79,35 +83,16 @@ pub(crate) fn look(subject: &Subject, chaos_steps: &[u64]) -> Result<Vec<Moment>
     Ok(steps.iter().map(moment).collect())
 }
 
-fn words(event: &Event<'_>, view: &View<'_>) -> String {
-    let process = event.process.map_or("the machine", |process| view.process(process).name);
-    let words = layer::Words(event).to_string();
-    let path = object_of(event).and_then(|object| path_of(object, view));
-    let words = match (&path, object_of(event)) {
-        (Some(path), Some(object)) => words.replacen(&format!("#{object}"), path, 1),
-        _ => words,
-    };
-    format!("{process}: {words}")
+/// The names of all processes, by id.
+fn names(view: &View<'_>) -> Vec<String> {
+    view.processes().map(|process| process.name.to_owned()).collect()
 }
 
-fn object_of(event: &Event<'_>) -> Option<u64> {
-    use seedstorm_sim::trace::Body;
-    match event.body {
-        Body::Call { object, .. } | Body::Blocked { object, .. } if object != 0 => Some(object),
-        _ => None,
-    }
-}
-
-fn ready_words(call: &Ready, view: &View<'_>) -> String {
+fn ready_words(call: &Ready, view: &View<'_>, narrator: &Narrator) -> String {
     let process = view.process(call.process).name;
     let task = if call.ordinal == 0 { String::new() } else { format!("/{}", call.ordinal) };
-    match (call.object != 0).then(|| path_of(call.object, view)).flatten() {
-        Some(path) => format!("{process}{task}: {} {path}", call.kind),
-        None => format!("{process}{task}: {}", call.kind),
+    match narrator.file(call.object) {
+        Some(path) if call.object != 0 => format!("{process}{task}: {} {path}", call.kind),
+        _ => format!("{process}{task}: {}", call.kind),
     }
-}
-
-/// The first path of an inode, if that is what the object is.
-fn path_of(object: u64, view: &View<'_>) -> Option<String> {
-    view.disk().files().find(|(_, inode, _)| *inode == InodeId(object)).map(|(path, ..)| path)
 }

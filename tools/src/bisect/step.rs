@@ -5,6 +5,7 @@ use crate::exit::{Exit, Result};
 use crate::git_bisect::{Judged, Report};
 use crate::sweep::interrupt_flag;
 use anyhow::Context;
+use seedstorm_sim::explore::Share;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -23,6 +24,8 @@ pub(crate) struct Job {
     pub(super) program: PathBuf,
     /// What is asked for.
     pub(super) reproducer: PathBuf,
+    /// How many of how many runs at random fail so at the bad end, once that is known.
+    pub(super) expected: Option<Share>,
     /// Where steps are written down, one in a line.
     pub(super) log: PathBuf,
     /// What the last build has printed.
@@ -70,13 +73,13 @@ pub(crate) fn command(job: &Path) -> Result<Exit> {
 ///
 /// # Errors
 /// Git or the log can't be used.
-pub(super) fn take(job: &Job, counts_nearby: bool, must_end: &dyn Fn() -> bool) -> anyhow::Result<Step> {
+pub(super) fn take(job: &Job, counts_all: bool, must_end: &dyn Fn() -> bool) -> anyhow::Result<Step> {
     let named = |format: &str| {
         let output = git_command(&job.worktree).args(["log", "-1", format]).output()?;
         anyhow::Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let (commit, subject) = (named("--format=%H")?, named("--format=%s")?);
-    let report = judge(job, counts_nearby, must_end);
+    let report = judge(job, counts_all, must_end);
     let step = Step { commit, subject, report };
     let mut log = OpenOptions::new().create(true).append(true).open(&job.log).context("writing a step down")?;
     writeln!(log, "{}", serde_json::to_string(&step)?).context("writing a step down")?;
@@ -85,7 +88,7 @@ pub(super) fn take(job: &Job, counts_nearby: bool, must_end: &dyn Fn() -> bool) 
     Ok(step)
 }
 
-fn judge(job: &Job, counts_nearby: bool, must_end: &dyn Fn() -> bool) -> Report {
+fn judge(job: &Job, counts_all: bool, must_end: &dyn Fn() -> bool) -> Report {
     let program = job.worktree.join(&job.program);
     // What an earlier commit has left there must not pass for this one's.
     let _ = fs::remove_file(&program);
@@ -110,15 +113,18 @@ fn judge(job: &Job, counts_nearby: bool, must_end: &dyn Fn() -> bool) -> Report 
             format!("it was built, but there is no program {}: say where it is with --program", job.program.display());
         return Report::of(Judged::Broken, why);
     }
-    ask(job, &program, counts_nearby, must_end)
+    ask(job, &program, counts_all, must_end)
 }
 
 /// Asks the program that was built.
-fn ask(job: &Job, program: &Path, counts_nearby: bool, must_end: &dyn Fn() -> bool) -> Report {
+fn ask(job: &Job, program: &Path, counts_all: bool, must_end: &dyn Fn() -> bool) -> Report {
     let mut command = Command::new(program);
     command.args(["replay", "--git-bisect", "--json"]);
-    if counts_nearby {
-        command.arg("--count-nearby");
+    if counts_all {
+        command.arg("--count-all");
+    }
+    if let Some(Share { count, of }) = job.expected {
+        command.arg("--expected").arg(format!("{count}/{of}"));
     }
     let answer = job.build_log.with_file_name("answer");
     command.arg(&job.reproducer).current_dir(&job.worktree).stderr(Stdio::null());

@@ -49,7 +49,7 @@ impl Told<'_> {
             self.decisive(output, decisive, moment)?;
         }
         if self.found.decisive.is_empty() {
-            writeln!(output, "\n{}", self.no_step())?;
+            writeln!(output, "\n{}", in_words(self.subject, self.found))?;
         }
         for refuted in &self.found.refuted {
             writeln!(
@@ -134,23 +134,6 @@ impl Told<'_> {
         if decisive.step == self.subject.turns.steps { "every run".to_owned() } else { share(decisive.after) }
     }
 
-    fn no_step(&self) -> String {
-        let first = self.found.curve.first().map_or_else(Share::default, |place| place.share);
-        match self.found.rise {
-            Some((before, after)) => format!(
-                "no single step decides: most of the rise lies between {} and {} kept steps (steps {} to {} of the run)",
-                grouped(before),
-                grouped(after),
-                grouped(self.subject.step_of(before)),
-                grouped(self.subject.step_of(after))
-            ),
-            None => format!(
-                "no step decides: it fails so in {} with no step kept. The plan decides, whoever goes when; `shrink` says what of it",
-                share(first)
-            ),
-        }
-    }
-
     fn cut(&self) -> Option<&'static str> {
         match self.found.stopped {
             Some(Stopped::Interrupted) if self.cost.is_interrupted => Some("interrupted"),
@@ -195,6 +178,29 @@ impl Told<'_> {
             command: self.command,
         };
         writeln!(output, "{}", serde_json::to_string(&object)?)
+    }
+}
+
+/// What was found, in a sentence.
+pub(crate) fn in_words(subject: &Subject, found: &Found) -> String {
+    let first = found.curve.first().map_or_else(Share::default, |place| place.share);
+    if let Some(decisive) = found.decisive.first() {
+        let step = grouped(subject.step_of(decisive.step));
+        let (before, after) = (percent(decisive.before.value()), percent(decisive.after.value()));
+        return format!("step {step} decides: with all steps before it kept {before} of runs fail so, with it {after}");
+    }
+    match found.rise {
+        Some((before, after)) => format!(
+            "no single step decides: most of the rise lies between {} and {} kept steps (steps {} to {} of the run)",
+            grouped(before),
+            grouped(after),
+            grouped(subject.step_of(before)),
+            grouped(subject.step_of(after))
+        ),
+        None => format!(
+            "no step decides: it fails so in {} with no step kept. The plan decides, whoever goes when; `shrink` says what of it",
+            share(first)
+        ),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod bisect;
 mod check;
+mod compare;
 mod draw;
 mod export;
 mod list;
@@ -15,6 +16,7 @@ mod sweep;
 
 pub(crate) use bisect::BisectArguments;
 pub(crate) use check::CheckArguments;
+pub(crate) use compare::CompareArguments;
 pub(crate) use draw::DrawArguments;
 pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use list::{ListArguments, Listed};
@@ -67,6 +69,8 @@ pub(crate) enum Command {
     Bisect(BisectArguments),
     /// Cut a recorded failure down to the smallest run that still fails alike.
     Shrink(ShrinkArguments),
+    /// Show where two runs part.
+    Compare(CompareArguments),
     /// List scenarios, faults, strategies, invariants or mutants.
     List(ListArguments),
     /// Print completions for a shell.

@@ -24,13 +24,26 @@ pub(crate) struct ReplayArguments {
     pub(crate) seed: Option<u64>,
 
     /// Say whether the recorded violation is still there, by the exit codes that `git bisect run` reads: 0 it is gone, 1 it is there, 125 this
-    /// build can't be judged, 128 our own error. Follows the recorded turns, and before it says gone also tries 40 runs near them.
+    /// build can't be judged, 128 our own error. Follows the recorded turns, and before it says gone also tries 40 runs near them,
+    /// and 80 at random if calls don't come as they were recorded.
     #[arg(long, requires = "file", conflicts_with_all = ["scenario", "seed", "trace"])]
     pub(crate) git_bisect: bool,
 
-    /// With --git-bisect: count the failures of all runs near the recorded one.
+    /// With --git-bisect: count the failures of all runs, near the recorded one and at random.
     #[arg(long, hide = true, requires = "git_bisect")]
-    pub(crate) count_nearby: bool,
+    pub(crate) count_all: bool,
+
+    /// With --git-bisect: how many of how many runs at random fail so where the violation is there.
+    #[arg(long, hide = true, requires = "git_bisect", value_name = "COUNT/OF", value_parser = parse_share)]
+    pub(crate) expected: Option<seedstorm_sim::explore::Share>,
+
+    /// Stop after this step, and print the state there: processes, locks, files, tables, queues, beliefs. Nothing is judged.
+    #[arg(long, value_name = "STEP", conflicts_with_all = ["git_bisect", "trace"], value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) until: Option<u64>,
+
+    /// Print so many of the last events before the violation, or before --until.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "200", require_equals = true, conflicts_with = "git_bisect")]
+    pub(crate) verbose: Option<usize>,
 
     /// Write every event to this file.
     #[arg(long, value_name = "FILE")]
@@ -51,4 +64,11 @@ pub(crate) struct ReplayArguments {
     /// How the seed's plan is drawn.
     #[command(flatten)]
     pub(crate) draw: DrawArguments,
+}
+
+fn parse_share(text: &str) -> Result<seedstorm_sim::explore::Share, String> {
+    let numbers = text.split_once('/').and_then(|(count, of)| Some((count.parse().ok()?, of.parse().ok()?)));
+    let (count, of) =
+        numbers.filter(|(count, of)| count <= of).ok_or_else(|| format!("`{text}` is not COUNT/OF, as in 3/80"))?;
+    Ok(seedstorm_sim::explore::Share { count, of })
 }

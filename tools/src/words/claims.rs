@@ -1,5 +1,6 @@
-//! What claims say, in words: those of `sim` and of the model. Of others, whose form only their scenario knows, kind and length are told.
+//! What claims say, in words: those of `sim` and of the model; those of the clients of sqlite-wal are in `clients`. Of others, whose form only their scenario knows, kind and length are told.
 
+use super::clients::of_client;
 use seedstorm_model::bus::{ClockCopyRefused, QueueFull, SignalHeldBack};
 use seedstorm_model::claims as model;
 use seedstorm_model::claims::{BoardVersion, Effect, OperationKey};
@@ -16,7 +17,8 @@ const LISTED_MAX: usize = 4;
 /// A claim in words.
 pub(crate) fn in_words(event: &Event<'_>, kind: &str, len_bytes: usize) -> String {
     let words = of_lock(event, kind).or_else(|| of_operation(event, kind)).or_else(|| of_day(event, kind));
-    words.or_else(|| of_signal(event, kind)).unwrap_or_else(|| format!("claims {kind} ({len_bytes} bytes)"))
+    let words = words.or_else(|| of_signal(event, kind)).or_else(|| of_client(event, kind));
+    words.unwrap_or_else(|| format!("claims {kind} ({len_bytes} bytes)"))
 }
 
 fn of_lock(event: &Event<'_>, kind: &str) -> Option<String> {

@@ -1,6 +1,7 @@
 //! Events in plain words, with the names of files that they touch and what claims say. Words without any memory, for logs, are `sim`'s `trace::layer`.
 
 mod claims;
+mod clients;
 mod files;
 
 use files::FileNames;

@@ -77,7 +77,11 @@ impl Disk {
     fn fsync_flawed(&mut self, id: InodeId) -> Result<bool, Errno> {
         match (self.options.flaw, &self.inode(id)?.node) {
             (Some(DiskFlaw::SyncLeavesLastWrite), Node::File(file)) => {
-                if let Some(last) = file.log.items().last().map(|item| item.sequence) {
+                let last = file.log.items().last().map_or(0, |item| item.sequence);
+                if file.durable.len() == 0 {
+                    return Ok(false);
+                }
+                if last > 0 {
                     self.commit_ordered_through(last - 1);
                     self.commit_file_through(id, last - 1);
                 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A planted bug of the disk. None is ever on by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum DiskFlaw {
-    /// fsync(2) of a file makes all durable but the last thing that was written.
+    /// fsync(2) of a file that has something durable already makes all durable but the last thing that was written.
     SyncLeavesLastWrite,
     /// fsync(2) of a directory leaves renames over a file that was there as they are.
     SyncLeavesReplacements,

@@ -3,6 +3,7 @@
 
 use super::{Address, MailboxKey, MessageId, Sides};
 use crate::errno::Errno;
+use crate::kernel::Mailbox;
 use crate::sys::Result;
 use crate::sys::disk::Owner;
 use crate::trace::ProcessId;
@@ -121,6 +122,15 @@ impl Network {
         }
         self.mailboxes.insert(key, Queue { owner, messages_max, messages: VecDeque::new() });
         Ok(())
+    }
+
+    /// What is bound, and how full it is.
+    pub(crate) fn mailboxes(&self) -> Vec<Mailbox> {
+        let told = |(key, queue): (&MailboxKey, &Queue)| {
+            let address = self.address(*key)?;
+            Some(Mailbox { address, messages: queue.messages.len(), messages_max: queue.messages_max })
+        };
+        self.mailboxes.iter().filter_map(told).collect()
     }
 
     pub(crate) fn is_bound(&self, key: MailboxKey, owner: Owner) -> bool {

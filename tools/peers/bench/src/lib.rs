@@ -157,7 +157,7 @@ pub struct Count {
     begun: Stopwatch,
 }
 
-/// What a contender tells: each try's schedules, and sums.
+/// What a contender tells, on a line of its standard output: each try's schedules, and sums.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Told {
     /// Of each try, the schedules up to the first with the bug; `None`: none was found.
@@ -207,10 +207,10 @@ impl Count {
         self.told.tries.len() as u64 == self.tries
     }
 
-    /// Tells the result on standard output.
-    pub fn tell(mut self) {
+    /// What was counted, up to now.
+    pub fn told(mut self) -> Told {
         self.told.seconds = self.begun.elapsed().as_secs_f64();
-        println!("{}", self.told);
+        self.told
     }
 }
 
@@ -223,7 +223,7 @@ impl fmt::Display for Told {
 }
 
 impl Told {
-    /// Reads what [`Count::tell`] wrote.
+    /// Reads what was told.
     pub fn read(text: &str) -> Option<Told> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [schedules, found, points, seconds, tries @ ..] = words.as_slice() else { return None };

@@ -14,7 +14,7 @@ fn main() {
     let request = Request::from_arguments();
     let done = match &request {
         Request::Search { search, .. } | Request::Rate { search, .. } => match programs::named(&search.program) {
-            Some(program) => search::search(&request, search, program),
+            Some(program) => search::search(&request, search, program).map(|told| println!("{told}")),
             None => Err(format!("no program is named `{}`", search.program)),
         },
         Request::Speed { work, tasks, rounds, runs } => speed::speed(*work, *tasks, *rounds, *runs),

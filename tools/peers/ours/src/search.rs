@@ -1,7 +1,7 @@
 //! Searches a program on seedstorm: a plan a schedule, all in one series. The programs are in `programs`.
 
 use crate::programs::Program;
-use peers_bench::{Count, Request, Search};
+use peers_bench::{Count, Request, Search, Told};
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::kernel::RestartPolicy;
 use seedstorm_sim::plan::{OptionsError, StrategyPlan};
@@ -100,11 +100,11 @@ impl Picks {
 /// How many runs are counted beforehand.
 const COUNTED: u64 = 16;
 
-/// Does what was asked for, and tells.
+/// Does what was asked for.
 ///
 /// # Errors
 /// What can't be searched, in words.
-pub(crate) fn search(request: &Request, search: &Search, program: Program) -> Result<(), String> {
+pub(crate) fn search(request: &Request, search: &Search, program: Program) -> Result<Told, String> {
     let picks = match search.strategy.as_str() {
         StrategyPlan::PORTFOLIO => Picks::Portfolio,
         name => Picks::This(name.parse().map_err(|error| format!("--strategy: {error}"))?),
@@ -123,6 +123,44 @@ pub(crate) fn search(request: &Request, search: &Search, program: Program) -> Re
         }
     })
     .map_err(|error| error.to_string())?;
-    count.tell();
-    Ok(())
+    Ok(count.told())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::named;
+    use peers_bench::PROGRAMS;
+
+    const STRATEGIES: &[&str] = &["random", "pct:depth=3", "pos", "urw", "surw", "portfolio"];
+
+    /// How many of so many schedules have the bug, by strategy.
+    fn found(program: &str, is_mended: bool, strategies: &[&str], schedules: u64) -> Vec<u64> {
+        let found = |strategy: &&str| {
+            let search =
+                Search { program: program.to_owned(), is_mended, strategy: (*strategy).to_owned(), seed: 1 };
+            let request = Request::Rate { search: search.clone(), schedules };
+            let told = super::search(&request, &search, named(program).expect("a program")).expect("a search");
+            assert_eq!(told.schedules, schedules, "{program}");
+            assert!(told.points > 10 * schedules, "{program} takes steps");
+            told.found
+        };
+        strategies.iter().map(found).collect()
+    }
+
+    #[test]
+    fn every_bug_is_found() {
+        for (program, _) in PROGRAMS {
+            let found = found(program, false, STRATEGIES, 3_000);
+            assert!(found.iter().sum::<u64>() > 0, "{program}");
+        }
+    }
+
+    #[test]
+    fn what_is_mended_holds() {
+        for (program, _) in PROGRAMS {
+            let found = found(program, true, STRATEGIES, 3_000);
+            assert_eq!(found.iter().sum::<u64>(), 0, "{program}: {found:?}");
+        }
+    }
 }

@@ -12,9 +12,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     let request = Request::from_arguments();
+    // A deadlock is a panic there; nobody reads its text.
+    std::panic::set_hook(Box::new(|_| {}));
     let done = match &request {
         Request::Search { search, .. } | Request::Rate { search, .. } => match programs::named(&search.program) {
-            Some(program) => search::search(&request, search, program),
+            Some(program) => search::search(&request, search, program).map(|told| println!("{told}")),
             None => Err(format!("no program is named `{}`", search.program)),
         },
         Request::Speed { work, tasks, rounds, runs } => speed::speed(*work, *tasks, *rounds, *runs),

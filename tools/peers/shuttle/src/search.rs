@@ -2,7 +2,7 @@
 //! `programs`.
 
 use crate::programs::Program;
-use peers_bench::{Count, Request, Search};
+use peers_bench::{Count, Request, Search, Told};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Schedule, Scheduler, Task, TaskId, UrwRandomScheduler};
 use shuttle::{Config, FailurePersistence, Runner};
 use std::cell::RefCell;
@@ -68,13 +68,11 @@ pub(crate) fn config() -> Config {
     config
 }
 
-/// Does what was asked for, and tells.
+/// Does what was asked for.
 ///
 /// # Errors
 /// What can't be searched, in words.
-pub(crate) fn search(request: &Request, search: &Search, program: Program) -> Result<(), String> {
-    // A deadlock is a panic; nobody reads its text.
-    std::panic::set_hook(Box::new(|_| {}));
+pub(crate) fn search(request: &Request, search: &Search, program: Program) -> Result<Told, String> {
     let (scheduler, has_bug) = (scheduler(&search.strategy, search.seed)?, Arc::new(AtomicBool::new(false)));
     let count = Count::begin(request);
     let counting = Rc::new(RefCell::new(Counting { scheduler, points: 0, count, has_bug: has_bug.clone() }));
@@ -93,6 +91,44 @@ pub(crate) fn search(request: &Request, search: &Search, program: Program) -> Re
         }
     }
     let counting = Rc::into_inner(counting).map(RefCell::into_inner);
-    counting.ok_or("a runner is left")?.count.tell();
-    Ok(())
+    Ok(counting.ok_or("a runner is left")?.count.told())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::named;
+    use peers_bench::PROGRAMS;
+
+    const STRATEGIES: &[&str] = &["random", "pct:depth=3", "urw"];
+
+    /// How many of so many schedules have the bug, by strategy.
+    fn found(program: &str, is_mended: bool, strategies: &[&str], schedules: u64) -> Vec<u64> {
+        let found = |strategy: &&str| {
+            let search =
+                Search { program: program.to_owned(), is_mended, strategy: (*strategy).to_owned(), seed: 1 };
+            let request = Request::Rate { search: search.clone(), schedules };
+            let told = super::search(&request, &search, named(program).expect("a program")).expect("a search");
+            assert_eq!(told.schedules, schedules, "{program}");
+            assert!(told.points > 10 * schedules, "{program} takes steps");
+            told.found
+        };
+        strategies.iter().map(found).collect()
+    }
+
+    #[test]
+    fn every_bug_is_found() {
+        for (program, _) in PROGRAMS {
+            let found = found(program, false, STRATEGIES, 3_000);
+            assert!(found.iter().sum::<u64>() > 0, "{program}");
+        }
+    }
+
+    #[test]
+    fn what_is_mended_holds() {
+        for (program, _) in PROGRAMS {
+            let found = found(program, true, STRATEGIES, 3_000);
+            assert_eq!(found.iter().sum::<u64>(), 0, "{program}: {found:?}");
+        }
+    }
 }

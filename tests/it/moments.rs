@@ -1,0 +1,94 @@
+//! `compare`, and `replay --until` and `--verbose`: a moment of a run, and where two runs part.
+
+use crate::program;
+use serde_json::Value;
+
+#[test]
+fn equal_runs_are_equal_and_others_part() {
+    let program = program();
+    for (name, seed) in [("a.bin", 5), ("b.bin", 5), ("c.bin", 6)] {
+        program.run(&format!("run --scenarios steady --seed {seed} --strategy random --trace {name}"));
+    }
+    let same = program.line("compare a.bin b.bin");
+    assert_eq!(same.code, Some(0), "{same:?}");
+    assert!(same.out.starts_with("the same "), "{}", same.out);
+    let other = program.line("compare a.bin c.bin");
+    assert_eq!(other.code, Some(1));
+    assert!(other.out.contains("the traces part at step"), "{}", other.out);
+    let aside = other.out.find("times, bytes and numbers aside they part at step").expect("the deeds");
+    assert!(other.out[aside..].contains("first ") && other.out[aside..].contains("second"), "{}", other.out);
+    let object: Value =
+        serde_json::from_str(&program.line("compare a.bin c.bin --json --context 3").out).expect("JSON");
+    let (exact, deeds) = (&object["exact"], &object["in_deeds"]);
+    assert!(exact["event"].as_u64() <= deeds["event"].as_u64(), "{object}");
+    assert_eq!(deeds["first"].as_array().map(Vec::len), Some(3), "{object}");
+    assert_ne!(deeds["first"][0], deeds["second"][0]);
+}
+
+#[test]
+fn plans_and_failures_are_run_and_compared() {
+    let program = program();
+    let plan = program.line("run --scenarios violates --seed 8 --strategy random --print-plan").out;
+    std::fs::write(program.folder.path().join("plan.toml"), plan).expect("a file");
+    program.run("run --scenarios violates --seed 8 --strategy random");
+    for (one, other) in [("plan.toml", "artifacts/violates-8"), ("artifacts/violates-8/reproducer.toml", "plan.toml")] {
+        let said = program.line(&format!("compare {one} {other}"));
+        assert_eq!(said.code, Some(0), "{one} {other}: {said:?}");
+    }
+    program.run("run --scenarios violates --seed 13 --strategy random");
+    let said = program.line("compare artifacts/violates-8 artifacts/violates-13");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let last = said.out.lines().next_back().unwrap_or_default();
+    assert!(last.contains("replay artifacts/violates-8 --until "), "{last}");
+    assert_eq!(program.line("compare plan.toml nowhere").code, Some(2));
+    std::fs::write(program.folder.path().join("torn.bin"), [0xF5, b't']).expect("a file");
+    assert_eq!(program.line("compare plan.toml torn.bin").code, Some(2));
+}
+
+#[test]
+fn the_state_at_a_step_is_told() {
+    let program = program();
+    let run =
+        program.run("run --scenarios concurrency-storm --seed 0 --set mutant=board-lost-update --crash-points none");
+    let steps = run["steps"].as_u64().expect("steps");
+    let path = run["reproducer"].as_str().unwrap_or_else(|| panic!("the seed passes: {run}"));
+    let said = program.line(&format!("replay {path} --until {}", steps - 1));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for part in ["processes", "agent-0", "locks on files", "files", ".db-wal", "tables", "queues", "beliefs", "row"] {
+        assert!(said.out.contains(part), "{part}: {}", said.out);
+    }
+    let text = program.line(&format!("replay {path} --until {} --json --verbose=5", steps - 1)).out;
+    let object: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(object["state"]["step"], steps - 1);
+    assert_eq!(object["last_events"].as_array().map(Vec::len), Some(5));
+    assert!(object["state"]["tables"].to_string().contains("board"), "{object}");
+    let late = program.line(&format!("replay {path} --until {}", steps + 9999));
+    assert_eq!(late.code, Some(2));
+    assert!(late.err.contains("nothing happens at that step"), "{}", late.err);
+}
+
+#[test]
+fn waits_and_locks_are_in_the_state() {
+    let program = program();
+    program.run("run --scenarios versioned --seed 2 --trace t.bin");
+    // Somebody waits for the lock on the counter at some step, while another holds it.
+    let is_there = (10..60).any(|step| {
+        let said = program.line(&format!("replay --scenario versioned --seed 2 --until {step}"));
+        said.out.contains("waits in flock /counter") && said.out.contains("/counter: flock, exclusive, counter-")
+    });
+    assert!(is_there, "nobody ever waits");
+}
+
+#[test]
+fn as_many_last_events_as_asked_for() {
+    let program = program();
+    program.run("run --scenarios violates --seed 8");
+    let count = |words: &str| {
+        let said = program.line(&format!("replay artifacts/violates-8 {words}"));
+        let events = said.out.split("The last events up to the violation:\n").nth(1).expect("events");
+        events.lines().take_while(|line| !line.is_empty()).count()
+    };
+    assert_eq!(count("--verbose=3"), 3);
+    assert_eq!(count("--verbose=9"), 9);
+    assert!(count("--verbose") >= count(""));
+}
