@@ -194,6 +194,9 @@ mod tests {
         value["traceEvents"].as_array().expect("a list").clone()
     }
 
+    /// Does something wrong to an event.
+    type Break = fn(&mut Value);
+
     /// The rules of the trace event format that viewers rely on.
     fn check(events: &[Value]) -> Result<(), String> {
         let number = |event: &Value, key: &str| event[key].as_f64();
@@ -278,7 +281,7 @@ mod tests {
     fn what_breaks_a_rule_is_found() {
         let events = exported(&made_up::failing());
         let index = |phase: &str| events.iter().position(|event| event["ph"] == phase).expect("there is one");
-        let broken: [(&str, fn(&mut Value)); 6] = [
+        let broken: [(&str, Break); 6] = [
             ("X", |event| event["dur"] = json!(-1)),
             ("f", |event| event["id"] = json!(999)),
             ("s", |event| event["tid"] = json!(77)),

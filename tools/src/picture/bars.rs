@@ -2,8 +2,8 @@
 
 use crate::words::Narrator;
 use seedstorm_model::claims::{
-    Checkpointed, Committed, DocumentSaved, MemoriesVerified, OperationBegun, OperationKey, OutcomeUnknown, Refused, SnapshotRead,
-    StatusSeen,
+    Checkpointed, Committed, DocumentSaved, MemoriesVerified, OperationBegun, OperationKey, OutcomeUnknown, Refused,
+    SnapshotRead, StatusSeen,
 };
 use seedstorm_sim::sqlite::SharedLockCall;
 use seedstorm_sim::sys::claim::{LockAcquired, LockReleased, LockTimedOut, LockWaiting};
