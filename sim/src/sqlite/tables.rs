@@ -44,7 +44,7 @@ fn read_table(connection: &Connection, name: String, rows_max: usize) -> rusqlit
     let quoted = format!("\"{}\"", name.replace('"', "\"\""));
     let count: i64 = connection.query_row(&format!("SELECT count(*) FROM {quoted}"), [], |row| row.get(0))?;
     let mut statement = connection.prepare(&format!("SELECT * FROM {quoted} LIMIT {rows_max}"))?;
-    let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let values = columns.len();
     let row_words = |row: &rusqlite::Row<'_>| (0..values).map(|column| row.get_ref(column).map(words)).collect();
     let rows = statement.query_map([], row_words)?.collect::<rusqlite::Result<_>>()?;
