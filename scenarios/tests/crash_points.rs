@@ -175,7 +175,7 @@ fn an_acknowledged_write_that_never_happened_is_flagged_at_once() {
     for seed in 0..5 {
         let outcome = explore(&changed, &calm_plan(seed), CrashPoints::All);
         let [violation] = outcome.violations.as_slice() else { panic!("{:#?}", outcome.violations) };
-        assert_eq!(violation.fingerprint, "no-lost-write/note/agent/lost");
+        assert_eq!(violation.fingerprint, "no-lost-write/row/agent/lost");
         assert!(violation.message.contains("liar-0#1: acknowledged, and lost"), "{}", violation.message);
         assert!(violation.message.contains("just after liar-0's claim"), "{}", violation.message);
     }

@@ -46,7 +46,11 @@ fn each_mutant_names_an_invariant_that_exists() {
     for mutant in list("mutants") {
         let invariant = mutant["invariant"].as_str().expect("an invariant");
         assert!(has(&invariants, invariant), "{mutant}");
+        let also = mutant["also"].as_array().expect("a list");
+        assert!(also.iter().all(|name| name.as_str().is_some_and(|name| has(&invariants, name))), "{mutant}");
     }
+    let interactions = list("mutants").iter().filter(|mutant| mutant["interaction"] == true).count();
+    assert!(interactions >= 4, "{interactions} need two things");
 }
 
 #[test]

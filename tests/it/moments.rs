@@ -61,7 +61,7 @@ fn the_state_at_a_step_is_told() {
     let object: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(object["state"]["step"], steps - 1);
     assert_eq!(object["last_events"].as_array().map(Vec::len), Some(5));
-    assert!(object["state"]["tables"].to_string().contains("board"), "{object}");
+    assert!(object["state"]["tables"].to_string().contains("/swarm/state.db agents (name, status"), "{object}");
     let late = program.line(&format!("replay {path} --until {}", steps + 9999));
     assert_eq!(late.code, Some(2));
     assert!(late.err.contains("nothing happens at that step"), "{}", late.err);

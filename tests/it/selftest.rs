@@ -34,7 +34,7 @@ fn a_planted_bug_is_found_and_measured() {
             "type": "mutant", "schema_version": 1, "mutant": "board-lost-update", "scenario": "concurrency-storm",
             "invariant": "board-serializable", "strategy": strategy, "first_seed": 0, "detected": 3,
             "fired_first": {"board-serializable": 3}, "wrong_first": [], "plans_differ": [], "without": 3,
-            "failed_without": [], "whole": true,
+            "failed_without": [], "whole": true, "also": [], "interaction": false,
         });
         for (name, value) in expected.as_object().expect("fields") {
             assert_eq!(&line[name], value, "{name}: {line}");
@@ -64,6 +64,9 @@ fn a_planted_bug_is_found_and_measured() {
         (&ratio["strategy"], &ratio["against"], &ratio["mutants"]),
         (&json!("portfolio"), &json!("random"), &json!(1))
     );
+    assert_eq!(ratio["mutants_detected_by_both"], json!(1), "{ratio}");
+    let means = ["median_seeds_geometric_mean", "seeds_for_each_detection_geometric_mean"];
+    assert!(means.iter().all(|mean| ratio[*mean].as_f64().is_some_and(|mean| mean > 0.0)), "{ratio}");
     let confusion = summary["confusion"].as_object().expect("by fingerprint");
     assert_eq!(confusion.values().filter_map(|bugs| bugs["board-lost-update"].as_u64()).sum::<u64>(), 6, "{summary}");
     assert!(!program.folder.path().join("artifacts").exists(), "a self-test writes no reproducers");
@@ -88,11 +91,34 @@ fn people_get_one_table_and_the_verdict_last() {
 }
 
 #[test]
+fn two_strategies_are_compared_in_two_ways() {
+    let words = format!("selftest {SOON} --strategies pos,random --seeds 40 --stop-after 2");
+    let said = program().line(&words);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for name in ["pos_vs_random_geomean", "pos_vs_random_rates_geomean"] {
+        let line = said.out.lines().find(|line| line.starts_with(&format!("ratio {name} ")));
+        let line = line.unwrap_or_else(|| panic!("{name}: {}", said.out));
+        assert!(line.ends_with(" over 1 mutants"), "{line}");
+        assert!(
+            line.split(' ').nth(2).is_some_and(|value| value.parse::<f64>().is_ok_and(|value| value > 0.0)),
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn markdown_has_the_table_alone() {
     let said = program().line(&format!("selftest {SOON} --seeds 40 --stop-after 2 --markdown"));
     assert_eq!(said.code, Some(0), "{said:?}");
-    let rows: Vec<&str> = said.out.lines().filter(|line| line.starts_with('|')).collect();
+    let is_row = |line: &&str| line.starts_with('|');
+    let lines = || said.out.lines().skip_while(|line| !is_row(line));
+    let rows: Vec<&str> = lines().take_while(is_row).collect();
     assert_eq!(rows.len(), 3, "headings, a rule, one bug: {}", said.out);
+    assert!(
+        lines().any(|line| line.starts_with("| concurrency-storm | busy_retried | ")),
+        "what happened: {}",
+        said.out
+    );
     assert!(
         rows[2].starts_with("| board-lost-update | the board is read") && rows[2].contains("| 2 of "),
         "{}",

@@ -281,6 +281,15 @@ const diagram = (() => {
       if (x < LANES_WIDTH - 1 || (stop > -90 && Math.abs(x - LANES_WIDTH - Math.min(stop, width - 106)) < 60)) continue;
       rulerPen.fillText(text, x + 4, 11);
     }
+    for (const row of state.criticalRows) {
+      const x = toX(state, place(state, row));
+      if (x < 0 || x > width || Math.abs(x - Math.min(stop, width - 106)) < 130) continue;
+      rulerPen.fillStyle = colours.panel;
+      rulerPen.fillRect(LANES_WIDTH + x + 1, 0, 96, 21);
+      rulerPen.fillStyle = colours.accent;
+      rulerPen.font = 'bold 10.5px system-ui, "Noto Sans", "DejaVu Sans", sans-serif';
+      rulerPen.fillText(`decided at ${grouped(run.steps[row])}`, LANES_WIDTH + x + 4, 11);
+    }
     if (stop >= 0 && stop <= width + 1) {
       const text = `violated at ${grouped(run.steps[run.violation])}`;
       rulerPen.font = 'bold 10.5px system-ui, "Noto Sans", "DejaVu Sans", sans-serif';

@@ -52,7 +52,8 @@ const table = (() => {
     height = story ? 38 : 22;
     spacer.style.height = `${list.length * height}px`;
     const hidden = run.count - list.length;
-    count.textContent = hidden === 0 ? `${grouped(run.count)} events` : `${grouped(list.length)} of ${grouped(run.count)} events`;
+    const shown = hidden === 0 ? `${grouped(run.count)} events` : `${grouped(list.length)} of ${grouped(run.count)} events`;
+    count.textContent = raw.omitted > 0 ? `${shown}; the ${grouped(raw.omitted)} before are left out` : shown;
     render(true);
   }
 

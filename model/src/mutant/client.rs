@@ -15,10 +15,10 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
     MutantInfo {
         mutant: Mutant::FailedCommitIsDone,
         name: "failed-commit-is-done",
-        about: "a COMMIT that failed on the disk is acknowledged",
+        about: "where synchronous=NORMAL is promised, a COMMIT that failed on the disk is acknowledged",
         row: "S6",
         scenario: "sqlite-wal",
-        invariant: "wal-acknowledged-durable",
+        invariant: "wal-commits-kept",
         ..MutantInfo::PLAIN
     },
     MutantInfo {

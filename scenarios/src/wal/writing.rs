@@ -4,7 +4,7 @@
 use super::claims::{Committed, Found, Writing};
 use super::content::{Payload, head};
 use super::error::Trouble;
-use super::schema::Config;
+use super::schema::{Config, Synchronous};
 use rusqlite::{Connection, OptionalExtension, params};
 use seedstorm_model::mutant::Mutant;
 use seedstorm_sim::Os;
@@ -67,7 +67,11 @@ fn acknowledge(os: &Os, committed: Committed) {
 
 fn commit(connection: &Connection, config: &Config) -> Result<(), Trouble> {
     match run(connection, "COMMIT").map_err(Trouble::of_commit) {
-        Err(Trouble::Unsettled) if config.has(Mutant::FailedCommitIsDone) => Ok(()),
+        Err(Trouble::Unsettled)
+            if config.has(Mutant::FailedCommitIsDone) && config.synchronous == Synchronous::Normal =>
+        {
+            Ok(())
+        }
         done => done,
     }
 }

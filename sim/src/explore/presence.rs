@@ -5,8 +5,9 @@
 //! - One run follows all the turns as far as it can. If it fails alike, the failure is there.
 //! - Else [`NEARBY_RUNS`] runs follow them up to some step, each to another, the late ones more often, and go on at random. If one of them fails
 //!   alike, the failure is there.
-//! - Else, if calls don't come as they were recorded, those runs were perhaps not near it at all. So the plan runs at random, [`RANDOM_RUNS`] times; or,
-//!   where it is known how often it fails so at random, as often as it takes to see that with 99 %. If one of them fails alike, the failure is there.
+//! - Else, if calls don't come as they were recorded, those runs were perhaps not near it at all. So the plan runs at random, with other draws of latencies
+//!   and entropy each time, [`RANDOM_RUNS`] times; or, where it is known how often it fails so at random, as often as it takes to see that with 99 %.
+//!   If one of them fails alike, the failure is there.
 //! - Else, if the run that follows all turns fails otherwise, or most of the others do, nothing can be told: what comes first may hide it.
 //! - Else, if too few of the recorded calls came as recorded and the runs at random prove too little, nothing can be told.
 //! - Else it is gone. What still fails in a share p of n such runs is taken for gone with the probability (1 − p)^n.
@@ -192,8 +193,13 @@ impl Looking<'_> {
             let batch = (self.runner.width() as u64).max(4).min(runs - asked);
             let mut trials = Vec::new();
             for index in asked..asked + batch {
-                let then = Seed(self.fresh.bits());
-                trials.push(self.trial(Some(kept(index)), Some(then)));
+                let (kept, then) = (kept(index), Seed(self.fresh.bits()));
+                let mut trial = self.trial(Some(kept), Some(then));
+                if kept == 0 {
+                    // Who goes first is not all that was drawn: how long calls take decides, too, and one call more shifts all those draws.
+                    trial.plan.seed = Seed(self.fresh.bits());
+                }
+                trials.push(trial);
             }
             for tried in self.runner.run(trials)?.into_iter().flatten() {
                 let fails_alike = tried.failed_as(&self.recorded.fingerprint);

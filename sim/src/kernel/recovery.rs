@@ -4,7 +4,7 @@
 use super::crash_points::Explorer;
 use super::handle::Kernel;
 use super::process::{Exit, RestartPolicy};
-use super::run::{Settings, Threading, carry_out, core, in_simulation, seed_of_std};
+use super::run::{Settings, carry_out, core, in_simulation, seed_of_std};
 use super::view::View;
 use super::world::World;
 use crate::invariant::{Invariant, Recovered, Violation};
@@ -73,7 +73,7 @@ pub(super) fn recover(
 ) -> Recovery {
     // Who prints the run's own events wants none of what never happened. Where nobody listens nothing needs to be turned off.
     let _quiet = (LevelFilter::current() != LevelFilter::OFF).then(|| dispatcher::set_default(&Dispatch::none()));
-    in_simulation(seed_of_std(scenario, plan_of_recovery.seed), Threading::Fresh, || {
+    in_simulation(seed_of_std(scenario, plan_of_recovery.seed), || {
         crate::sqlite::begin_run();
         let mut world = World::default();
         scenario.recover(plan, &mut world);

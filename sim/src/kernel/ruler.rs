@@ -1,7 +1,7 @@
 //! Sees what runs on one thread do to what std and madsim keep for it: how hash maps are seeded, and madsim's chance. Neither tells, but of two threads that
 //! began alike the n-th draw of one is the n-th draw of the other: a ruler holds the draws that are to come.
 
-use super::run::{RunError, SELF_CONTAINED_SEED, Threading, runtime, thread};
+use super::run::{RunError, SELF_CONTAINED_SEED, runtime, thread};
 use madsim::rand::RngCore;
 use std::hash::{BuildHasher, RandomState};
 
@@ -51,7 +51,7 @@ const LEFT_MAX: usize = 256;
 
 /// How threads with rulers begin: madsim seeds a thread's hash maps with its first runtime there.
 fn begin_thread() {
-    drop(runtime(SELF_CONTAINED_SEED, Threading::Fresh));
+    drop(runtime(SELF_CONTAINED_SEED));
 }
 
 impl Rulers {
@@ -60,7 +60,7 @@ impl Rulers {
         let made = move || {
             begin_thread();
             let hash_maps = Ruler::of(hash_map, length);
-            let chance = runtime(SELF_CONTAINED_SEED, Threading::Used).block_on(async { Ruler::of(chance, length) });
+            let chance = runtime(SELF_CONTAINED_SEED).block_on(async { Ruler::of(chance, length) });
             Rulers { hash_maps, chance }
         };
         let made = thread().spawn(made).map_err(|error| RunError(error.to_string()))?.join();

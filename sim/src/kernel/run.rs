@@ -27,6 +27,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
+use tracing::level_filters::LevelFilter;
 
 /// Is told every event of a run, just after it took effect.
 pub type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>;
@@ -131,7 +132,7 @@ pub(super) fn run_on_used_thread(
     let _turn = turn();
     let here = |settings, first_run| match is_in_simulation {
         true => simulate(scenario, plan, plan, settings, first_run, None),
-        false => run_here(scenario, plan, settings, first_run, None, Threading::Used),
+        false => run_here(scenario, plan, settings, first_run, None),
     };
     let first_run = first_run(plan, &settings, here)?;
     here(settings, first_run)
@@ -165,13 +166,12 @@ fn first_run(
 /// As [`run`].
 pub fn count_steps(scenario: &(dyn Scenario + Sync), plans: &[Plan]) -> Result<Vec<StepCounts>, RunError> {
     let _turn = turn();
-    let counted = || {
-        let counted = |(index, plan)| {
-            let threading = if index == 0 { Threading::Fresh } else { Threading::Used };
-            count(|settings, first_run| run_here(scenario, plan, settings, first_run, None, threading))
-        };
-        plans.iter().enumerate().map(counted).collect()
-    };
+    if !may_use_threads_again() {
+        let apart = |plan| count(|settings, first_run| on_a_thread(scenario, plan, settings, first_run));
+        return plans.iter().map(apart).collect();
+    }
+    let here = |plan| count(|settings, first_run| run_here(scenario, plan, settings, first_run, None));
+    let counted = || plans.iter().map(here).collect();
     std::thread::scope(|scope| {
         let counted = thread().spawn_scoped(scope, counted).map_err(|error| RunError(error.to_string()))?;
         counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -201,7 +201,7 @@ fn on_a_thread(
     std::thread::scope(|scope| {
         let (apart, doer) = apart();
         let run = thread()
-            .spawn_scoped(scope, move || run_here(scenario, plan, settings, first_run, Some(apart), Threading::Fresh))
+            .spawn_scoped(scope, move || run_here(scenario, plan, settings, first_run, Some(apart)))
             .map_err(|error| RunError(error.to_string()))?;
         // Until the run's end.
         doer.serve(scope, STACK_BYTES);
@@ -216,10 +216,9 @@ fn run_here<'a>(
     settings: Settings,
     first_run: FirstRun,
     apart: Option<Apart<'a>>,
-    threading: Threading,
 ) -> Result<Outcome, RunError> {
     let simulated = || simulate(scenario, plan, &Rc::new(plan.clone()), settings, first_run, apart);
-    in_simulation(seed_of_std(scenario, plan.seed), threading, simulated)
+    in_simulation(seed_of_std(scenario, plan.seed), simulated)
 }
 
 /// What std's chance is seeded with in a run.
@@ -256,28 +255,19 @@ pub(super) fn simulate<'a>(
     Ok(outcome)
 }
 
-/// What a thread has seen.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Threading {
-    /// Nothing: madsim seeds its hash maps.
-    Fresh,
-    /// Other runs: its hash maps go on being seeded as they were.
-    Used,
-}
-
 /// Does something on this thread in a simulation of its own.
-pub(super) fn in_simulation<T>(seed: Seed, threading: Threading, work: impl FnOnce() -> T) -> T {
-    runtime(seed, threading).block_on(async { work() })
+pub(super) fn in_simulation<T>(seed: Seed, work: impl FnOnce() -> T) -> T {
+    runtime(seed).block_on(async { work() })
 }
 
 /// What std's clock and chance come from.
-pub(super) fn runtime(seed: Seed, threading: Threading) -> Runtime {
-    let made = || Runtime::with_seed_and_config(seed.0, madsim::Config::default());
-    match threading {
-        Threading::Fresh => made(),
-        // It would warn, each time, of what whoever uses a thread again sees to.
-        Threading::Used => tracing::dispatcher::with_default(&tracing::Dispatch::none(), made),
-    }
+pub(super) fn runtime(seed: Seed) -> Runtime {
+    Runtime::with_seed_and_config(seed.0, madsim::Config::default())
+}
+
+/// Whether threads may be used again. Where somebody listens madsim would say, at every run, that it didn't seed the thread's hash maps.
+pub(super) fn may_use_threads_again() -> bool {
+    LevelFilter::current() == LevelFilter::OFF
 }
 
 /// Runs the machine to its end.

@@ -2,8 +2,10 @@
 //! its runs is seen by `ruler`.
 
 use super::ruler::{Begun, Rulers};
-use super::run::{Outcome, RunError, SELF_CONTAINED_SEED, Settings, Threading};
-use super::run::{in_simulation, needs_first_run, run_apart, run_on_used_thread, runtime, thread};
+use super::run::{Outcome, RunError, SELF_CONTAINED_SEED, Settings};
+use super::run::{
+    in_simulation, may_use_threads_again, needs_first_run, run_apart, run_on_used_thread, runtime, thread,
+};
 use crate::invariant::CrashPoints;
 use crate::plan::{Plan, Scenario};
 use std::collections::VecDeque;
@@ -16,6 +18,8 @@ use std::rc::Rc;
 ///
 /// A scenario that is self-contained ([`Scenario::is_self_contained`]) is served best: all of its runs share a madsim runtime, too, and a program that draws
 /// from it after all is noticed as well.
+///
+/// Where `tracing` has a subscriber every run has a thread of its own.
 ///
 /// `plans` is asked for some plans ahead of the one that is run, and `settings` at each attempt of a plan. `each` ends the series with [`ControlFlow::Break`].
 ///
@@ -31,6 +35,9 @@ pub fn run_series(
     each: impl FnMut(&Plan, Outcome) -> ControlFlow<()> + Send,
 ) -> Result<(), RunError> {
     let mut series = Series { scenario, plans: plans.into_iter(), ahead: VecDeque::new(), settings, each };
+    if !may_use_threads_again() {
+        return series.run_apart();
+    }
     let mut marks = MARKS_FIRST;
     loop {
         let rulers = Rulers::made_apart(marks)?;
@@ -87,10 +94,20 @@ where
         }
     }
 
+    /// Each run on a thread of its own.
+    fn run_apart(&mut self) -> Result<(), RunError> {
+        while let Some(plan) = self.plans.next() {
+            if self.hand_over(&plan, None)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Each run in a simulation of its own.
     fn run_in_simulations(&mut self, mut begun: Begun) -> Result<Progress, RunError> {
         // Each simulation makes hash maps, always as many.
-        let of_one = begun.hash_maps(|| in_simulation(SELF_CONTAINED_SEED, Threading::Used, || ())).1;
+        let of_one = begun.hash_maps(|| in_simulation(SELF_CONTAINED_SEED, || ())).1;
         while begun.has_room() {
             self.ask_ahead(1);
             let Some(plan) = self.ahead.pop_front().map(Rc::new) else { return Ok(Progress::Over) };
@@ -113,7 +130,7 @@ where
 
     /// Runs in one simulation, a handful at a time. Whoever is called between runs should see the real clock, so that is done outside.
     fn run_in_one_simulation(&mut self, mut begun: Begun) -> Result<Progress, RunError> {
-        let runtime = runtime(SELF_CONTAINED_SEED, Threading::Used);
+        let runtime = runtime(SELF_CONTAINED_SEED);
         let mut attempts: Vec<(Rc<Plan>, Attempt)> = Vec::with_capacity(AHEAD_MAX);
         while begun.has_room() {
             self.ask_ahead(AHEAD_MAX);

@@ -17,7 +17,6 @@ mod pause;
 mod ready;
 mod replay;
 mod schedule;
-mod series;
 mod strategies;
 mod sync;
 mod tasks;

@@ -10,10 +10,34 @@ use seedstorm_sim::trace::file::Reader;
 use seedstorm_sim::trace::{Body, Event, ProcessId};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::{Read, Write};
+use std::ops::Range;
 
 /// A slice that bears a flow's end lasts at least so long: one without any length bears none.
 const FLOW_NS_MIN: u64 = 1;
+
+/// Events of the output as text, with the time of each, in nanoseconds, and its rank among those of one time. As values they would take many times the
+/// memory, and a trace may have millions.
+#[derive(Default)]
+struct Texts {
+    text: String,
+    places: Vec<(u64, u8, Range<usize>)>,
+}
+
+impl Texts {
+    fn push(&mut self, (at_ns, rank, value): Timed) {
+        let start = self.text.len();
+        // Writing to a string can't fail.
+        let _ = write!(self.text, "{value}");
+        self.places.push((at_ns, rank, start..self.text.len()));
+    }
+
+    fn sorted(&mut self) -> impl Iterator<Item = &str> {
+        self.places.sort_by_key(|(at_ns, rank, _)| (*at_ns, *rank));
+        self.places.iter().map(|(.., range)| &self.text[range.clone()])
+    }
+}
 
 /// An event of the output with its time, in nanoseconds, and its rank among those of one time.
 type Timed = (u64, u8, Value);
@@ -29,7 +53,7 @@ pub(super) fn write(mut reader: Reader<impl Read>, out: &mut impl Write) -> Resu
     let machine = ProcessId(head.processes.len() as u32);
     let mut narrator = Narrator::new(&head.processes);
     let (mut bars, mut arrows) = (Bars::default(), Arrows::default());
-    let (mut events, mut tasks): (Vec<Timed>, BTreeSet<(u32, u32)>) = (Vec::new(), BTreeSet::new());
+    let (mut events, mut tasks): (Texts, BTreeSet<(u32, u32)>) = (Texts::default(), BTreeSet::new());
     let mut at = Place { index: 0, time_ns: 0 };
     for (index, record) in (0..).zip(reader.by_ref()) {
         let record = record?;
@@ -45,14 +69,10 @@ pub(super) fn write(mut reader: Reader<impl Read>, out: &mut impl Write) -> Resu
     }
     for (number, bar) in bars.finish(at).into_iter().enumerate() {
         let common = json!({ "name": bar.label, "cat": bar.kind.name(), "id": format!("0x{number:x}"), "pid": pid(bar.process), "tid": 0 });
-        events.push((bar.from.time_ns, BEGINS, with(&common, "b", bar.from.time_ns)));
-        events.push((bar.to.time_ns, ENDS, with(&common, "e", bar.to.time_ns)));
         // What begins and ends at one time must not end first.
-        if bar.from.time_ns == bar.to.time_ns
-            && let Some((_, rank, _)) = events.last_mut()
-        {
-            *rank = HAPPENS;
-        }
+        let rank = if bar.from.time_ns == bar.to.time_ns { HAPPENS } else { ENDS };
+        events.push((bar.from.time_ns, BEGINS, with(&common, "b", bar.from.time_ns)));
+        events.push((bar.to.time_ns, rank, with(&common, "e", bar.to.time_ns)));
     }
     for (number, arrow) in arrows.finish().into_iter().enumerate() {
         let Some(to) = arrow.to else { continue };
@@ -69,7 +89,6 @@ pub(super) fn write(mut reader: Reader<impl Read>, out: &mut impl Write) -> Resu
             events.push((at_ns, HAPPENS, flow));
         }
     }
-    events.sort_by_key(|(at_ns, rank, _)| (*at_ns, *rank));
     let metadata = metadata(&head.processes, &tasks);
     write!(
         out,
@@ -77,7 +96,8 @@ pub(super) fn write(mut reader: Reader<impl Read>, out: &mut impl Write) -> Resu
         json!(head.scenario),
         json!(head.seed.0.to_string())
     )?;
-    for (number, event) in metadata.iter().chain(events.iter().map(|(.., event)| event)).enumerate() {
+    let metadata = metadata.iter().map(ToString::to_string).collect::<Vec<_>>();
+    for (number, event) in metadata.iter().map(String::as_str).chain(events.sorted()).enumerate() {
         let comma = if number == 0 { "" } else { "," };
         write!(out, "{comma}\n{event}")?;
     }
@@ -174,6 +194,9 @@ mod tests {
         value["traceEvents"].as_array().expect("a list").clone()
     }
 
+    /// Does something wrong to an event.
+    type Break = fn(&mut Value);
+
     /// The rules of the trace event format that viewers rely on.
     fn check(events: &[Value]) -> Result<(), String> {
         let number = |event: &Value, key: &str| event[key].as_f64();
@@ -258,7 +281,7 @@ mod tests {
     fn what_breaks_a_rule_is_found() {
         let events = exported(&made_up::failing());
         let index = |phase: &str| events.iter().position(|event| event["ph"] == phase).expect("there is one");
-        let broken: [(&str, fn(&mut Value)); 6] = [
+        let broken: [(&str, Break); 6] = [
             ("X", |event| event["dur"] = json!(-1)),
             ("f", |event| event["id"] = json!(999)),
             ("s", |event| event["tid"] = json!(77)),

@@ -2,8 +2,8 @@
 
 use crate::words::Narrator;
 use seedstorm_model::claims::{
-    Checkpointed, Committed, MemoriesVerified, OperationBegun, OperationKey, OutcomeUnknown, Refused, SnapshotRead,
-    StatusSeen,
+    Checkpointed, Committed, DocumentSaved, MemoriesVerified, OperationBegun, OperationKey, OutcomeUnknown, Refused,
+    SnapshotRead, StatusSeen,
 };
 use seedstorm_sim::sqlite::SharedLockCall;
 use seedstorm_sim::sys::claim::{LockAcquired, LockReleased, LockTimedOut, LockWaiting};
@@ -146,6 +146,12 @@ impl Bars {
             self.end(&lock(BarKind::Wait, &name), at);
         } else if let Some(OperationBegun { key, kind }) = event.claim() {
             self.begin((process, BarKind::Operation, Of::Process), format!("{kind} {}", key.number), at);
+        } else if let Some(DocumentSaved { .. }) = event.claim() {
+            // It doesn't say which operation it ends.
+            let current = (process, BarKind::Operation, Of::Process);
+            if self.open.get(&current).is_some_and(|(label, _)| label.starts_with("document ")) {
+                self.end(&current, at);
+            }
         } else if let Some(key) = ended(event) {
             let current = (process, BarKind::Operation, Of::Process);
             // A claim about an earlier operation doesn't end this one.

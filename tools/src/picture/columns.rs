@@ -92,6 +92,14 @@ impl Columns {
         self.patterns.drain(..count);
     }
 
+    /// Forgets patterns that no event has any more.
+    pub(super) fn forget_unused_patterns(&mut self) {
+        let before = std::mem::take(&mut self.pattern_table);
+        for pattern in &mut self.patterns {
+            *pattern = self.pattern_table.number(&before.words[*pattern as usize]);
+        }
+    }
+
     /// The words of an event, put together again.
     pub(super) fn words(&self, row: usize) -> String {
         let mut numbers = self.numbers[self.numbers_from[row]..].iter();
@@ -168,5 +176,8 @@ mod tests {
         assert_eq!(columns.patterns[0], columns.patterns[1], "they differ in numbers alone");
         columns.drop_first(2);
         assert_eq!((columns.len(), columns.words(1).as_str()), (4, words[3]));
+        let patterns = columns.pattern_table.words().len();
+        columns.forget_unused_patterns();
+        assert_eq!((columns.pattern_table.words().len(), columns.words(1).as_str()), (patterns - 1, words[3]));
     }
 }

@@ -142,6 +142,8 @@ fn statement(invariant: &str) -> &'static str {
 /// What the scripts read. Steps and times are differences to the event before, since these are short.
 #[derive(Serialize)]
 struct Data<'a> {
+    /// How many events come before the first row.
+    omitted: u64,
     lanes: Vec<&'a str>,
     classes: Vec<&'static str>,
     kinds: &'a [String],
@@ -184,7 +186,7 @@ struct ArrowColumns {
 fn data(scene: &Scene, findings: &Findings) -> String {
     let columns = &scene.columns;
     let mut labels: BTreeMap<&str, usize> = BTreeMap::new();
-    for bar in &scene.bars {
+    for bar in scene.bars.iter().filter(|bar| bar.to.index >= scene.first) {
         let next = labels.len();
         labels.entry(&bar.label).or_insert(next);
     }
@@ -193,6 +195,7 @@ fn data(scene: &Scene, findings: &Findings) -> String {
     let sealed = scene.violation.as_ref();
     let bisected = findings.bisected.as_ref();
     let data = Data {
+        omitted: scene.first,
         lanes: scene.head.processes.iter().map(String::as_str).chain(["machine"]).collect(),
         classes: Class::ALL.iter().map(|(_, name)| *name).collect(),
         kinds: columns.kind_table.words(),

@@ -89,6 +89,9 @@ impl Scene {
             stamps.drain(..surplus);
             first += surplus as u64;
         }
+        if first > 0 {
+            columns.forget_unused_patterns();
+        }
         let tail = reader.tail().cloned();
         let (trace_hash, ending) = tail.map_or((TraceHash(0), None), |tail| (tail.trace_hash, tail.ending));
         let has_ending = ending.is_some();

@@ -21,7 +21,7 @@ pub(crate) struct Effort {
 impl Effort {
     /// Thirty tries.
     pub(crate) const FULL: Effort =
-        Effort { rounds: 5, tries: 6, schedules_max: 20_000, schedules: 4_000, thousands: 100 };
+        Effort { rounds: 5, tries: 6, schedules_max: 5_000, schedules: 5_000, thousands: 100 };
     /// Enough to see that everything runs.
     pub(crate) const SHORT: Effort = Effort { rounds: 1, tries: 4, schedules_max: 500, schedules: 200, thousands: 1 };
 }

@@ -1,11 +1,16 @@
 //! Many runs on one thread: each is what it would be alone, first or hundredth, whatever its programs ask of std.
 
-use crate::support::plan;
 use seedstorm_sim::plan::{OptionsError, StrategyPlan};
 use seedstorm_sim::sys::sync::{AtomicCell, Mutex};
 use seedstorm_sim::trace::TraceHash;
 use seedstorm_sim::{Draw, Exit, Options, Plan, Scenario, Seed, Settings, Sys, World, count_steps, run, run_series};
 use std::ops::ControlFlow;
+
+// A test program of its own: where another test listens to `tracing`, no thread is used again.
+
+fn plan() -> Plan {
+    Plan { latency: "flat".into(), ..Plan::plain("tasks", Seed(1)) }
+}
 
 /// What a program asks of std, or of others that ask the OS.
 #[derive(Clone, Copy, PartialEq, Eq)]
