@@ -49,7 +49,7 @@ const WORKLOAD: Workload = Workload {
         (FaultKind::TornWrite, 8, 1),
     ]),
     lies_before_power_loss: 0,
-    kills_of_holders: 15,
+    kills_of_holders: 35,
     fixed: &[(swarm::MEMORIES, 1), (swarm::NEEDS, 1)],
 };
 

@@ -182,7 +182,7 @@ pub fn kills_of_holders(seed: Seed, chance: u64, processes: &[String]) -> Vec<Fa
     killed.truncate(stream.between(2, 6) as usize);
     let kill = |(number, process): (u32, String)| {
         let when = Trigger::While { position: Position::HoldingLock, nth: stream.between(1, 40) };
-        let is_reused = stream.chance(1, 3);
+        let is_reused = stream.chance(1, 2);
         let (kind, for_ns) =
             if is_reused { (FaultKind::PidReuse, stream.between(100, 10_000) * MS) } else { (FaultKind::Kill, 0) };
         FaultPlan {

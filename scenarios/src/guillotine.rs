@@ -52,7 +52,7 @@ const WORKLOAD: Workload = Workload {
         (FaultKind::LyingSync, 4, 4),
     ]),
     lies_before_power_loss: 20,
-    kills_of_holders: 40,
+    kills_of_holders: 55,
     fixed: &[(swarm::DAYS, 1), (swarm::MEMORIES, 1)],
 };
 

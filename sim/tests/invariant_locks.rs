@@ -152,6 +152,20 @@ fn a_deadlock_over_named_locks_is_found_and_printed_whole() {
 }
 
 #[test]
+fn whoever_waits_for_its_own_lock_waits_for_ever() {
+    let broken = outcome(|sys, index| async move {
+        if index == 0 {
+            acquired(&sys, "a", Exclusion::Holder).await;
+            waiting(&sys, "a", 1_000_000_000).await;
+        }
+        sys.sleep(1_000_000).await
+    });
+    let (invariant, message) = violation(&broken);
+    assert_eq!(invariant, "waits-for-acyclic");
+    assert!(message.contains("agent-0 waits for `a`, held by agent-0"), "{message}");
+}
+
+#[test]
 fn a_deadlock_over_files_is_found_without_any_claim() {
     let broken = outcome(|sys, index| async move {
         let (first, second) = if index == 0 { ("/a", "/b") } else { ("/b", "/a") };

@@ -59,11 +59,9 @@ impl DamageNamed {
             );
         }
         let is_known = |memory: &Digest| self.damaged.contains(memory) || self.healed.contains(memory);
-        // A sealed memory whose file isn't whole, though no crash has hit it, is `memories-kept`'s.
-        let is_broken = |memory: &Digest| !is_whole(memory, view.disk());
-        let is_explained =
-            |damaged: &&Damaged| memory_at(&damaged.path).is_some_and(|memory| is_known(&memory) || is_broken(&memory));
-        match verified.damaged.iter().find(|damaged| !is_explained(damaged)) {
+        let is_explained = |damaged: &&Damaged| memory_at(&damaged.path).is_some_and(|memory| is_known(&memory));
+        let mut unexplained = verified.damaged.iter().filter(|damaged| !is_explained(damaged));
+        match unexplained.find(|damaged| !self.is_broken(damaged, view)) {
             // Where the roots themselves are untrue the alarm is right, and whose fault that is, is for `seal-true` to say.
             Some(damaged) if self.roots_are_true(view) => {
                 let message = format!("a verification named {}, which is whole: {}", damaged.path, damaged.what);
@@ -71,6 +69,13 @@ impl DamageNamed {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether it is a sealed memory whose file isn't whole, though no crash has hit it: that is for `memories-kept` to say.
+    fn is_broken(&self, damaged: &Damaged, view: &View<'_>) -> bool {
+        let Some(memory) = memory_at(&damaged.path) else { return false };
+        let reading = self.auditor.read(view);
+        matches!(&*reading, Ok(Some(audit)) if audit.sealed.contains_key(&memory)) && !is_whole(&memory, view.disk())
     }
 
     /// Whether what is stored is in itself as it was sealed, whatever anybody has claimed of it.

@@ -3,6 +3,7 @@
 mod calls;
 mod crashes;
 mod faults;
+mod flaws;
 
 use super::{Disk, DiskOptions, Fd, OpenFlags, Owner, Persistence};
 use crate::errno::Errno;
