@@ -3,7 +3,9 @@
 
 use super::ruler::{Begun, Rulers};
 use super::run::{Outcome, RunError, SELF_CONTAINED_SEED, Settings};
-use super::run::{in_simulation, may_use_threads_again, needs_first_run, run_apart, run_on_used_thread, runtime, thread};
+use super::run::{
+    in_simulation, may_use_threads_again, needs_first_run, run_apart, run_on_used_thread, runtime, thread,
+};
 use crate::invariant::CrashPoints;
 use crate::plan::{Plan, Scenario};
 use std::collections::VecDeque;

@@ -168,7 +168,8 @@ impl Core {
         if slot.state == TaskState::Free || slot.wake != WakeState::None {
             return;
         }
-        let call = Ready { due_ns: self.now_ns, object: 0, task, process, ordinal, kind: CallKind::Wake, is_again: false };
+        let call =
+            Ready { due_ns: self.now_ns, object: 0, task, process, ordinal, kind: CallKind::Wake, is_again: false };
         let due_ns = self.now_ns + self.latency(task, process, ordinal, CallKind::Wake, 0);
         self.tasks[task.0 as usize].wake_announced_ns = self.now_ns;
         self.make_wake_ready(Ready { due_ns, ..call });

@@ -30,7 +30,6 @@ impl Surw {
         let object = drawn.map(|(object, _)| *object);
         Surw { stream, object, left, is_touched: true, intended: None, candidates: Vec::new() }
     }
-
 }
 
 /// Whether a call touches the thing.
@@ -61,8 +60,8 @@ impl Strategy for Surw {
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
         for (index, call) in ready.iter().enumerate() {
-            let is_held = touches(object, call)
-                && self.intended.is_some_and(|intended| intended != (call.process, call.ordinal));
+            let is_held =
+                touches(object, call) && self.intended.is_some_and(|intended| intended != (call.process, call.ordinal));
             if !is_held {
                 candidates.push(index);
             }
