@@ -170,7 +170,7 @@ impl Core {
         process.next_ordinal = 0;
         process.shared_keys = 0;
         process.terminating = false;
-        process.set_boot_operation(seed, &self.stream_keys);
+        process.set_boot_operation(seed, self.stream_keys);
         let program = process.program.clone();
         self.strategy.started(id);
         self.emit_of(id, Body::Started { pid });

@@ -20,7 +20,7 @@ impl Core {
         if self.is_alive(identity) {
             self.operations_begun += 1;
             self.strategy.began(identity.process, identity.ordinal, operation);
-            self.processes[identity.process.0 as usize].set_operation(self.seed, &self.stream_keys, operation);
+            self.processes[identity.process.0 as usize].set_operation(self.seed, self.stream_keys, operation);
             crate::sqlite::forget_seed();
         }
     }
@@ -29,14 +29,14 @@ impl Core {
         if !self.is_alive(identity) {
             return 0;
         }
-        self.processes[identity.process.0 as usize].entropy(self.seed, &self.stream_keys).bits()
+        self.processes[identity.process.0 as usize].entropy(self.seed, self.stream_keys).bits()
     }
 
     /// Bytes to seed SQLite's generator with. False from a dead process, and then `bytes` are as they were.
     pub(crate) fn fill_sqlite_entropy(&mut self, identity: &Identity, bytes: &mut [u8]) -> bool {
         let is_current = self.is_current(identity);
         if is_current {
-            self.processes[identity.process.0 as usize].sqlite_entropy(self.seed, &self.stream_keys).fill(bytes);
+            self.processes[identity.process.0 as usize].sqlite_entropy(self.seed, self.stream_keys).fill(bytes);
         }
         is_current
     }

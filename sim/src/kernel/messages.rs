@@ -19,7 +19,7 @@ impl Core {
         bytes: &[u8],
     ) -> MessageId {
         let id = self.network.next_id(sender);
-        let bits = self.processes[sender.0 as usize].message_bits(self.seed, &self.stream_keys);
+        let bits = self.processes[sender.0 as usize].message_bits(self.seed, self.stream_keys);
         let cut_by = to.and_then(|to| self.network.cut_by(sender, to));
         let hits = self.hits(sender, to.filter(|_| cut_by.is_none()), bits);
         let Some(to) = to else {

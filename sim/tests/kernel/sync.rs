@@ -66,6 +66,61 @@ fn object_of_mutex(record: &seedstorm_sim::trace::Record) -> Option<u64> {
 }
 
 #[test]
+fn who_waits_for_a_mutex_tries_again_only_when_it_is_free_and_keeps_its_deadline() {
+    let mut timed_out = 0;
+    for ran in explore(60, |sys| async move {
+        let mutex = Mutex::new(&sys, 0u32);
+        let mut tasks = Vec::new();
+        for _ in 0..4 {
+            let mutex = mutex.clone();
+            let task = move |sys: Sys| async move {
+                for _ in 0..3 {
+                    let mut count = mutex.lock().await.expect("lock");
+                    *count += 1;
+                    sys.yield_now().await;
+                }
+            };
+            tasks.push(sys.spawn(task).await);
+        }
+        let patient = mutex.clone();
+        let waits = move |sys: Sys| async move {
+            let since_ns = sys.monotonic_ns();
+            let locked = patient.lock_within(5_000).await.map(drop);
+            let for_ns = sys.monotonic_ns() - since_ns;
+            match locked {
+                Ok(()) => note(&sys, "locked").await,
+                Err(errno) => {
+                    assert_eq!(errno, Errno::TimedOut);
+                    assert!(for_ns >= 5_000, "{for_ns}");
+                    note(&sys, "timed out").await;
+                }
+            }
+        };
+        tasks.push(sys.spawn(waits).await);
+        for task in tasks {
+            sys.join(task).await;
+        }
+        assert_eq!(*mutex.lock().await.expect("lock"), 12);
+    }) {
+        timed_out += ran.notes(0).iter().filter(|note| **note == "timed out").count();
+        // Who is woken, and finds that another was faster, would be blocked once more for the same lock.
+        let mut blocked = std::collections::BTreeMap::new();
+        for record in ran.of(0) {
+            match record.body {
+                RecordBody::Blocked { kind: CallKind::Mutex, .. } => {
+                    let times = blocked.entry(record.task).or_insert(0);
+                    *times += 1;
+                    assert_eq!(*times, 1, "blocked twice by one call");
+                }
+                RecordBody::Call { kind: CallKind::Mutex, .. } => drop(blocked.remove(&record.task)),
+                _ => {}
+            }
+        }
+    }
+    assert!((1..60).contains(&timed_out), "{timed_out}");
+}
+
+#[test]
 fn a_mutex_says_what_is_wrong_and_keeps_deadlines() {
     explore(5, |sys| async move {
         let mutex = Mutex::new(&sys, 0);

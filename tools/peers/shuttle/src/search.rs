@@ -105,8 +105,7 @@ mod tests {
     /// How many of so many schedules have the bug, by strategy.
     fn found(program: &str, is_mended: bool, strategies: &[&str], schedules: u64) -> Vec<u64> {
         let found = |strategy: &&str| {
-            let search =
-                Search { program: program.to_owned(), is_mended, strategy: (*strategy).to_owned(), seed: 1 };
+            let search = Search { program: program.to_owned(), is_mended, strategy: (*strategy).to_owned(), seed: 1 };
             let request = Request::Rate { search: search.clone(), schedules };
             let told = super::search(&request, &search, named(program).expect("a program")).expect("a search");
             assert_eq!(told.schedules, schedules, "{program}");
