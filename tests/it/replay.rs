@@ -51,6 +51,12 @@ fn drift_is_told() {
     let drift = replayed["replay"]["drift"].as_str().expect("a drift");
     assert!(drift.contains("rename") && drift.contains("step"), "{drift}");
     assert_eq!(replayed["replay"]["reproduced"], json!(false));
+    // Strictly it goes no further.
+    let said = program.line("replay artifacts/violates-8/reproducer.toml --strict");
+    assert_eq!(said.code, Some(4), "{said:?}");
+    assert!(said.out.starts_with("stopped at the first step that is not as recorded"), "{}", said.out);
+    assert!(said.out.contains(drift) && !said.out.contains("FAILED"), "{}", said.out);
+    assert!(said.out.lines().last().is_some_and(|line| line.contains(" replay ")), "{}", said.out);
 }
 
 #[test]

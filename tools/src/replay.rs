@@ -1,7 +1,7 @@
 //! `replay`: a stored failure, a stored plan or a seed once more, and whether it came out as recorded.
 
 use crate::blob;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Known};
 use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
 use crate::git_bisect;
@@ -14,6 +14,7 @@ use crate::shell;
 use crate::traced::Tracing;
 use crate::until::Until;
 use seedstorm_sim::invariant::{CrashPoints, Violation};
+use seedstorm_sim::schedule::Turns;
 use seedstorm_sim::{Plan, Seed};
 use std::io::Write;
 
@@ -63,7 +64,11 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
         artifacts: if recorded.is_some() { None } else { Some(&arguments.artifacts.artifacts) },
         last_events: if arguments.json { 0 } else { events_max(arguments) },
     };
-    let Ran { mut result, last_events, unwritten } = run_one(scenario, &again.plan, how)?;
+    let turns = how.turns;
+    let Ran { mut result, last_events, unwritten, drift_step } = run_one(scenario, &again.plan, how)?;
+    if let (true, Some(step)) = (arguments.strict, drift_step) {
+        return stop_at_drift(scenario, program, arguments, &again.plan, turns, &result, step);
+    }
     let mut exit = exit_of(&result);
     if let Some((reproducer, changed)) = recorded {
         let drift = result.replay.take().and_then(|replayed| replayed.drift);
@@ -81,6 +86,28 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
     let command = (exit != Exit::Pass).then(|| command(program, arguments));
     sink.event(&RunEvent::Done { reproduce: command.as_deref() }).or_else(unless_closed)?;
     unless_unwritten(exit, unwritten)
+}
+
+/// Tells the first step that is not as recorded, and the state there; what came after it is not judged.
+fn stop_at_drift(
+    scenario: Known,
+    program: &str,
+    arguments: &ReplayArguments,
+    plan: &Plan,
+    turns: Option<&Turns>,
+    result: &RunResult,
+    step: u64,
+) -> Result<Exit> {
+    let drift = result.replay.as_ref().and_then(|replay| replay.drift.as_deref()).unwrap_or_default();
+    if !arguments.json {
+        writeln!(std::io::stdout(), "stopped at the first step that is not as recorded (--strict)\n  {drift}\n")?;
+    }
+    let (events_max, json) = (events_max(arguments), arguments.json);
+    Until { scenario, plan, turns, step, events_max, json }.show()?;
+    if !arguments.json {
+        writeln!(std::io::stdout(), "{}", command(program, arguments))?;
+    }
+    Ok(Exit::Vacuous)
 }
 
 /// How many of the last events are shown.

@@ -45,7 +45,7 @@ pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments)
             artifacts: Some(&arguments.artifacts.artifacts),
             last_events: if arguments.json { 0 } else { LAST_EVENTS },
         };
-        let Ran { result, last_events, unwritten } = run_one(*scenario, plan, how)?;
+        let Ran { result, last_events, unwritten, .. } = run_one(*scenario, plan, how)?;
         not_written = not_written.or(unwritten);
         exit = worse(exit, exit_of(&result));
         if exit != Exit::Pass {
@@ -120,6 +120,8 @@ pub(crate) struct Ran {
     pub(crate) result: RunResult,
     /// The last events before the violation.
     pub(crate) last_events: Vec<String>,
+    /// The step at which it first left the turns that it was to follow, if it did.
+    pub(crate) drift_step: Option<u64>,
     /// Why its trace or its reproducer could not be written. The result is told all the same.
     pub(crate) unwritten: Option<String>,
 }
@@ -162,11 +164,13 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
             None => {}
         }
     }
+    let mut drift_step = None;
     if let Some(drift) = measured.outcome.guided.and_then(|guided| guided.drift) {
+        drift_step = Some(measured.outcome.steps_before_chaos + drift.step);
         let replay = crate::report::Replayed { reproduced: false, drift: Some(drift.to_string()), differs: Vec::new() };
         result.replay = Some(replay);
     }
-    Ok(Ran { result, last_events, unwritten })
+    Ok(Ran { result, last_events, unwritten, drift_step })
 }
 
 /// A run that took no step shows nothing.

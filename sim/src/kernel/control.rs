@@ -290,6 +290,7 @@ impl Core {
         for (due_ns, fault) in self.injector.timed() {
             self.timers.insert(due_ns.max(self.now_ns), Timer::Fault(fault));
         }
+        self.steps_before_chaos = self.step;
         if !self.strategy_is_replay {
             let strategy = self.chaos_strategy.begin();
             self.follow(strategy);

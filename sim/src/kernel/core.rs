@@ -94,6 +94,7 @@ pub(crate) struct Core {
     pub(super) strategy: Box<dyn Strategy>,
     /// Makes the strategy of the chaos.
     pub(super) chaos_strategy: ChaosStrategy,
+    pub(super) steps_before_chaos: u64,
     pub(super) strategy_is_replay: bool,
     /// Whether the strategy may change latencies.
     pub(super) strategy_delays: bool,

@@ -70,6 +70,8 @@ pub struct Outcome {
     pub drift: Option<Drift>,
     /// The names of the processes that ran, without the preparation.
     pub processes: Vec<String>,
+    /// How many steps came before the chaos: those of the preparation.
+    pub steps_before_chaos: u64,
     /// Who went when in the chaos, if it was asked for.
     pub turns: Option<Turns>,
     /// How well the guide's turns could be followed, if there was one.
@@ -421,6 +423,7 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
         strategy_delays: strategy.delays(),
         strategy,
         chaos_strategy,
+        steps_before_chaos: 0,
         strategy_is_replay,
         last_task: None,
         decisions: Decisions::default(),
@@ -486,6 +489,7 @@ impl Core {
             decisions: std::mem::take(&mut self.decisions),
             drift,
             processes: ran.map(|process| process.name.clone()).collect(),
+            steps_before_chaos: self.steps_before_chaos,
             turns,
             guided,
         }

@@ -41,6 +41,10 @@ pub(crate) struct ReplayArguments {
     #[arg(long, value_name = "STEP", conflicts_with_all = ["git_bisect", "trace"], value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) until: Option<u64>,
 
+    /// Stop at the first step that is not as recorded, show the state there, and judge nothing: exit code 4.
+    #[arg(long, requires = "file", conflicts_with_all = ["git_bisect", "until", "trace"])]
+    pub(crate) strict: bool,
+
     /// Print so many of the last events before the violation, or before --until.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "200", require_equals = true, conflicts_with = "git_bisect")]
     pub(crate) verbose: Option<usize>,
