@@ -50,12 +50,25 @@ impl Trouble {
         }
     }
 
+    /// Sorts what integrity_check says that isn't `ok`. A page that it could not read is no damage: the disk failed it, once.
+    pub(super) fn of_check(found: String) -> Trouble {
+        // Its words for it: the extended code stands behind them (SQLite's btree.c, checkTreePage).
+        let code = found.rsplit_once("error code=").and_then(|(_, code)| code.trim().parse::<i32>().ok());
+        match code {
+            Some(code) if code & 0xFF == ffi::SQLITE_IOERR => Trouble::Disk,
+            _ => Trouble::Damaged(found),
+        }
+    }
+
     /// An error that nobody expects may come of damage, such as a table that is gone: SQLite is asked.
     pub(super) fn examined(self, connection: Option<&Connection>) -> Trouble {
         let (Trouble::Unexpected(error), Some(connection)) = (&self, connection) else { return self };
         let found: rusqlite::Result<String> = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0));
         match found {
-            Ok(found) if found != "ok" => Trouble::Damaged(format!("{error}; {found}")),
+            Ok(found) if found != "ok" => match Trouble::of_check(found) {
+                Trouble::Damaged(found) => Trouble::Damaged(format!("{error}; {found}")),
+                _ => self,
+            },
             _ => self,
         }
     }
@@ -69,6 +82,15 @@ impl Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_that_could_not_be_read_is_no_damage() {
+        let found =
+            |code: i32| format!("*** in database main ***\nTree 5 page 5: unable to get the page. error code={code}");
+        assert!(matches!(Trouble::of_check(found(ffi::SQLITE_IOERR_READ)), Trouble::Disk));
+        assert!(matches!(Trouble::of_check(found(ffi::SQLITE_CORRUPT)), Trouble::Damaged(_)));
+        assert!(matches!(Trouble::of_check("Page 3: never used".to_owned()), Trouble::Damaged(_)));
+    }
 
     #[test]
     fn errors_are_sorted_by_what_to_do() {

@@ -52,7 +52,7 @@ fn whole(connection: &Connection) -> Result<Contents, Trouble> {
 /// Lets SQLite look at all of its pages.
 pub(super) fn check(connection: &Connection) -> Result<(), Trouble> {
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    if found == "ok" { Ok(()) } else { Err(Trouble::Damaged(found)) }
+    if found == "ok" { Ok(()) } else { Err(Trouble::of_check(found)) }
 }
 
 /// Checkpoints in a mode. One that readers or writers held up is no failure: it says how far it came.
