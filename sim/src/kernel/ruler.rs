@@ -2,7 +2,6 @@
 //! began alike the n-th draw of one is the n-th draw of the other: a ruler holds the draws that are to come.
 
 use super::run::{RunError, SELF_CONTAINED_SEED, runtime, thread};
-use madsim::rand::RngCore;
 use std::hash::{BuildHasher, RandomState};
 
 /// What std makes of a number with a hash map that is made now: each is seeded a little differently.
@@ -12,7 +11,7 @@ fn hash_map() -> u64 {
 
 /// A draw from madsim's chance, in a simulation.
 fn chance() -> u64 {
-    madsim::rand::thread_rng().next_u64()
+    madsim::rand::random()
 }
 
 /// Draws that a thread will make, and how many of them it has made.
