@@ -18,7 +18,7 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         about: "where synchronous=NORMAL is promised, a COMMIT that failed on the disk is acknowledged",
         row: "S6",
         scenario: "sqlite-wal",
-        invariant: "wal-commits-kept",
+        invariant: "wal-acknowledged-durable",
         ..MutantInfo::PLAIN
     },
     MutantInfo {
