@@ -300,8 +300,8 @@ impl Strategy for Following {
         let Some(task) = self.by_life.get(&(process, self.lives.of(process), ordinal)).copied() else { return };
         let place = &mut self.places[task];
         let times = place.begun.entry(operation).or_insert(0);
-        let recorded = self.guide.turns.tasks[task].operations.iter().filter(|(_, id)| *id == operation);
-        if let Some((made, _)) = recorded.skip(*times).map(|recorded| *recorded).next() {
+        let mut recorded = self.guide.turns.tasks[task].operations.iter().filter(|(_, id)| *id == operation);
+        if let Some((made, _)) = recorded.nth(*times).copied() {
             if made > place.made {
                 self.found.calls_missing += u64::from(made - place.made);
             }

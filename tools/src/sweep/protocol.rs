@@ -16,7 +16,7 @@ use std::path::PathBuf;
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Wanted {
     /// A seed.
-    Seed(Request),
+    Seed(Box<Request>),
     /// A plan, with or without turns to follow.
     Trial(Box<Trial>),
 }
@@ -121,7 +121,7 @@ mod tests {
         let mut line = b"a program says hello, without a new line".to_vec();
         send(&mut line, &WantedOf::Seed(&request)).expect("memory takes everything");
         let line = String::from_utf8(line).expect("text");
-        assert_eq!(receive(&line), Some(Wanted::Seed(request)));
+        assert_eq!(receive(&line), Some(Wanted::Seed(Box::new(request))));
         assert_eq!(receive::<Wanted>("hello\n"), None);
         assert_eq!(receive::<Wanted>("\u{1e}{\"half\n"), None);
     }

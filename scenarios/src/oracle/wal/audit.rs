@@ -61,10 +61,13 @@ impl Audit {
     }
 }
 
+/// The step of the last reading, and what was read.
+type Last = Option<(u64, Rc<Reading>)>;
+
 /// Reads the database once for all who ask at the same step.
 #[derive(Clone, Default)]
 pub(super) struct Auditor {
-    last: Rc<RefCell<Option<(u64, Rc<Reading>)>>>,
+    last: Rc<RefCell<Last>>,
 }
 
 impl Auditor {

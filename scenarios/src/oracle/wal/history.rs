@@ -181,7 +181,7 @@ impl History {
         let count = operations.len() as u64;
         let slot = |digest: Digest, slot: u64| {
             // The last commit that overwrote it: the greatest number up to the count that leaves this remainder.
-            let last = count.checked_sub((count + self.slots - slot) % self.slots).unwrap_or(0);
+            let last = count.saturating_sub((count + self.slots - slot) % self.slots);
             let payload = last.checked_sub(1).map(|index| self.payload(operations[index as usize]));
             digest.and_slot(last, payload.map_or(0, |payload| payload.len_bytes(0)))
         };
