@@ -1,7 +1,7 @@
 //! `shrink`: what comes out is smaller, fails alike and replays exactly; what is no failure is refused.
 
 use crate::program;
-use seedstorm_tests::program::Program;
+use seedstorm_tests::program::{Program, said};
 use serde_json::{Value, json};
 
 fn shrink(program: &Program, words: &str) -> Value {
@@ -68,7 +68,9 @@ fn what_does_not_fail_is_not_shrunk() {
 #[test]
 fn the_word_for_logs_runs_the_failure_again() {
     let program = program();
-    let said = program.line("run --scenarios violates --seed 8");
+    assert!(!program.line("run --scenarios violates --seed 8").out.contains("--repro"), "people need no such word");
+    let mut command = program.command(&["run", "--scenarios", "violates", "--seed", "8"]);
+    let said = said(command.env("CI", "true").output().expect("it starts"));
     let word = said.out.lines().find_map(|line| line.split("--repro ").nth(1)).expect("a word").to_owned();
     std::fs::remove_dir_all(program.folder.path().join("artifacts")).expect("no artefacts are left");
     let replayed = program.run(&format!("replay --repro {word}"));

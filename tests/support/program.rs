@@ -36,6 +36,7 @@ impl Program {
             .current_dir(self.folder.path())
             .stdin(Stdio::null())
             .env_remove("SEEDSTORM_LOG")
+            .env_remove("CI")
             .env_remove("NO_COLOR");
         command
     }

@@ -13,12 +13,15 @@ use std::io::{self, Write};
 pub(crate) struct Human<W> {
     output: W,
     coloured: bool,
+    /// Whether failures are told as words, too: long ones, which only logs want.
+    tells_words: bool,
 }
 
 impl<W: Write> Human<W> {
-    /// Writes to `output`, with colours or without.
+    /// Writes to `output`, with colours or without. Where the environment says `CI`, as services for continuous integration do, a log may be all that is kept of a
+    /// failure: then it is told as one word, too.
     pub(crate) fn new(output: W, coloured: bool) -> Human<W> {
-        Human { output, coloured }
+        Human { output, coloured, tells_words: std::env::var_os("CI").is_some_and(|value| !value.is_empty()) }
     }
 
     fn verdict(&self, passed: bool) -> &'static str {
@@ -96,7 +99,7 @@ impl<W: Write> Human<W> {
         if let Some(path) = &result.reproducer {
             writeln!(self.output, "\nreproducer: {path}")?;
         }
-        if let Some(word) = &result.repro {
+        if let Some(word) = result.repro.as_ref().filter(|_| self.tells_words) {
             writeln!(self.output, "without it: seedstorm replay --repro {word}")?;
         }
         writeln!(self.output)?;
@@ -136,7 +139,7 @@ impl<W: Write> Human<W> {
             for path in &group.reproducers {
                 writeln!(self.output, "  reproducer: {path}")?;
             }
-            if let Some(word) = &group.repro {
+            if let Some(word) = group.repro.as_ref().filter(|_| self.tells_words) {
                 writeln!(self.output, "  without it: seedstorm replay --repro {word}")?;
             }
         }
