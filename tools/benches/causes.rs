@@ -1,5 +1,5 @@
 //! From a failing seed to its cause, for each planted bug: `cargo bench -p seedstorm --bench causes [-- NAME…]` takes the first seed of each that fails,
-//! shrinks it and bisects it in time, and prints a table as docs/causes.md has it, with medians. `--shrink` or `--bisect` does one of the two.
+//! shrinks it, bisects what is left in time, and prints a table as docs/causes.md has it, with medians. `--shrink` or `--bisect` does one of the two.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,9 @@ use std::process::Command;
 
 /// Seeds that are tried for a first failure.
 const SEEDS: &str = "0..5000";
+
+/// How much real time a bisection may take.
+const BUDGET: &str = "30s";
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
@@ -64,21 +67,24 @@ impl Table {
             return;
         };
         let mut row = format!("| {name} | {seed} |");
+        let mut smaller = None;
         if self.shrinks {
-            row += &self.shrink(program, folder, &reproducer);
+            let (cells, path) = self.shrink(program, folder, &reproducer);
+            (row, smaller) = (row + &cells, path);
         }
         if self.bisects {
-            row += &self.bisect(program, folder, &reproducer);
+            // What is small is bisected sooner. One that is left with no choice of schedule has nothing to bisect.
+            row += &self.bisect(program, folder, smaller.as_deref(), &reproducer);
         }
         println!("{row}");
     }
 
-    fn shrink(&mut self, program: &Path, folder: &Path, reproducer: &Path) -> String {
+    fn shrink(&mut self, program: &Path, folder: &Path, reproducer: &Path) -> (String, Option<PathBuf>) {
         let path = reproducer.display().to_string();
         let said = said(program, folder, &["shrink", &path, "--json"]);
         let Ok(found) = serde_json::from_str::<Value>(&said) else {
             self.lost += 1;
-            return " lost | | | | | |".to_owned();
+            return (" lost | | | | | |".to_owned(), None);
         };
         let mut cells = String::new();
         for (index, what) in SIZES.iter().enumerate() {
@@ -95,13 +101,16 @@ impl Table {
             self.lost += 1;
             cells += " LOST";
         }
-        cells + &format!(" {} | {seconds:.1} |", found["runs"])
+        (cells + &format!(" {} | {seconds:.1} |", found["runs"]), Some(PathBuf::from(smaller)))
     }
 
-    fn bisect(&mut self, program: &Path, folder: &Path, reproducer: &Path) -> String {
-        let path = reproducer.display().to_string();
-        let said = said(program, folder, &["bisect", &path, "--json"]);
-        let Ok(found) = serde_json::from_str::<Value>(&said) else {
+    fn bisect(&mut self, program: &Path, folder: &Path, smaller: Option<&Path>, reproducer: &Path) -> String {
+        let bisected = |path: &Path| {
+            let path = path.display().to_string();
+            let said = said(program, folder, &["bisect", &path, "--budget", BUDGET, "--json"]);
+            serde_json::from_str::<Value>(&said).ok().filter(|found| found["chaos_steps"].as_u64() > Some(0))
+        };
+        let Some(found) = smaller.and_then(bisected).or_else(|| bisected(reproducer)) else {
             self.undecided += 1;
             return " no answer | | | | | |".to_owned();
         };
