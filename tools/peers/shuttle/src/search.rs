@@ -87,7 +87,9 @@ pub(crate) fn search(request: &Request, search: &Search, program: Program) -> Re
         };
         match catch_unwind(AssertUnwindSafe(|| runner.run(schedule))) {
             Ok(_) => break,
-            Err(_) => has_bug.store(true, Relaxed),
+            Err(_) if counting.borrow().points > 0 => has_bug.store(true, Relaxed),
+            // Its PCT refuses a program in which nobody ever has a choice.
+            Err(_) => return Err(format!("{} can't run {} here", search.strategy, search.program)),
         }
     }
     let counting = Rc::into_inner(counting).map(RefCell::into_inner);
@@ -126,7 +128,8 @@ mod tests {
     #[test]
     fn what_is_mended_holds() {
         for (program, _) in PROGRAMS {
-            let found = found(program, true, STRATEGIES, 3_000);
+            // Not PCT: in a token ring that is mended there is no choice left, and it refuses that.
+            let found = found(program, true, &["random", "urw"], 3_000);
             assert_eq!(found.iter().sum::<u64>(), 0, "{program}: {found:?}");
         }
     }
