@@ -44,8 +44,10 @@ fn read_table(connection: &Connection, name: String, rows_max: usize) -> rusqlit
     let quoted = format!("\"{}\"", name.replace('"', "\"\""));
     let count: i64 = connection.query_row(&format!("SELECT count(*) FROM {quoted}"), [], |row| row.get(0))?;
     let mut statement = connection.prepare(&format!("SELECT * FROM {quoted} LIMIT {rows_max}"))?;
-    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let values = columns.len();
+    let values = statement.column_count();
+    // By number: the list of names has had other types in other versions of rusqlite.
+    let names = (0..values).map(|column| statement.column_name(column).map(str::to_owned));
+    let columns = names.collect::<rusqlite::Result<Vec<String>>>()?;
     let row_words = |row: &rusqlite::Row<'_>| (0..values).map(|column| row.get_ref(column).map(words)).collect();
     let rows = statement.query_map([], row_words)?.collect::<rusqlite::Result<_>>()?;
     Ok(Table { name, columns, count: count as u64, rows })
