@@ -9,12 +9,16 @@ const fn flaw(flaw: DiskFlaw, about: &'static str, row: &'static str, invariant:
 }
 
 pub(super) const CATALOGUE: &[MutantInfo] = &[
-    flaw(
-        DiskFlaw::SyncLeavesLastWrite,
-        "the disk says that a file is durable, all but what was written last: as if it had taken that up and not written it yet",
-        "S6",
-        "acknowledged-durable",
-    ),
+    MutantInfo {
+        // The last write may be a page of the database that a checkpoint has moved: no commit misses it until power fails, and then nothing can be read.
+        also: &["database-sound", "wake-succeeds"],
+        ..flaw(
+            DiskFlaw::SyncLeavesLastWrite,
+            "the disk says that a file is durable, all but what was written last: as if it had taken that up and not written it yet",
+            "S6",
+            "acknowledged-durable",
+        )
+    },
     flaw(
         DiskFlaw::SyncLeavesReplacements,
         "the disk says that a directory is durable, and renames over files that were there are not",

@@ -64,6 +64,8 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "S3",
         scenario: "guillotine",
         invariant: "no-lost-write",
+        // A seal may be among the commits: a verification then doesn't know the memory whose file a fault has damaged.
+        also: &["damage-named"],
         ..MutantInfo::PLAIN
     },
     MutantInfo {
