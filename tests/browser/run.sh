@@ -49,6 +49,10 @@ page_with() {
     for seed in {0..99}; do
         # A failing run ends with 1, and that is no failure here.
         "$SEEDSTORM" run "$@" --seed "$seed" --artifacts "$folder/kept" >"$folder/$name.txt" 2>&1 || true
+        # What is looked for on the first page are faults, too: a run that met none will not do.
+        if [[ $name = failing ]] && grep -Eaq 'faults that fired +none' "$folder/$name.txt"; then
+            continue
+        fi
         if grep -aq -- "$words" "$folder/$name.txt"; then
             page "$name" "$expected" "$@" --seed "$seed"
             return
