@@ -6,7 +6,7 @@ use crate::cli::ShrinkArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed};
 use crate::keep;
 use crate::picture::{self, Shrinkage};
-use crate::report::{colours_are_wanted, grouped};
+use crate::report::grouped;
 use crate::reproducer::{self, Replayable, Reproducer};
 use crate::shell;
 use crate::sweep::{Pool, interrupt_flag, jobs};
@@ -169,7 +169,6 @@ fn tell(scenario: Known, program: &str, arguments: &ShrinkArguments, told: &Told
             () if pool.elapsed_ns() >= arguments.budget => ", the time is up",
             () => ", nothing more can go",
         };
-        let _ = colours_are_wanted();
         format!(
             "{} seed {}: {}\n  {}\n  {}\n  {} runs in {seconds:.1} s{ended}\n\nviolated: {}\n  {}\n\nreproducer: {}\n\n{command}\n",
             scenario.name(),

@@ -131,6 +131,24 @@ call_kinds! {
     Receive = "receive",
 }
 
+impl CallKind {
+    /// Whether its data is the path or paths that it names. A stat of an open file names none.
+    pub const fn names_paths(self) -> bool {
+        matches!(
+            self,
+            CallKind::Open
+                | CallKind::Rename
+                | CallKind::Link
+                | CallKind::Unlink
+                | CallKind::MakeDirectory
+                | CallKind::RemoveDirectory
+                | CallKind::ReadDirectory
+                | CallKind::Stat
+                | CallKind::Access
+        )
+    }
+}
+
 impl fmt::Display for CallKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

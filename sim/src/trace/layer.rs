@@ -95,18 +95,7 @@ fn message_text(kind: super::CallKind, object: u64, arguments: [u64; 2]) -> Opti
 
 /// The path or paths of a call that names them.
 fn path_text(kind: super::CallKind, data: &[u8]) -> Option<String> {
-    use super::CallKind as Kind;
-    let named = matches!(
-        kind,
-        Kind::Open
-            | Kind::Rename
-            | Kind::Link
-            | Kind::Unlink
-            | Kind::MakeDirectory
-            | Kind::RemoveDirectory
-            | Kind::ReadDirectory
-            | Kind::Access
-    ) || (kind == Kind::Stat && !data.is_empty());
+    let named = kind.names_paths() && (kind != super::CallKind::Stat || !data.is_empty());
     named.then(|| String::from_utf8_lossy(data).replace('\0', " -> "))
 }
 

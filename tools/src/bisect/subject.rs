@@ -5,13 +5,9 @@ use crate::exit::{Problem, Result};
 use crate::measured;
 use crate::reproducer::{self, Replayable, Reproducer};
 use seedstorm_sim::invariant::{CrashPoints, Violation};
-use seedstorm_sim::kernel::View;
 use seedstorm_sim::schedule::{Guide, Turns};
-use seedstorm_sim::trace::{Body, Event};
 use seedstorm_sim::{Outcome, Plan, Settings};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A failure that happens again.
 pub(crate) struct Subject {
@@ -110,24 +106,14 @@ struct Again {
 
 /// Runs a reproducer once more, and has its turns written down.
 fn run_again(scenario: Known, recorded: &Reproducer) -> Result<Again> {
-    let calm_at = Arc::new(AtomicU64::new(u64::MAX));
-    let heard = calm_at.clone();
-    let listener = move |event: &Event<'_>, _: &View<'_>| {
-        if let Body::CalmBegan = event.body {
-            heard.store(event.step, Ordering::Relaxed);
-        }
-    };
     let settings = Settings {
         crash_points: recorded.crash_points,
         guide: recorded.turns.clone().map(|turns| Guide { turns, ..Guide::default() }),
         records_turns: true,
-        listener: Some(Box::new(listener)),
         ..Settings::default()
     };
     let mut outcome = measured::run(scenario, &recorded.plan, settings)?.outcome;
     let turns = outcome.turns.take().unwrap_or_default();
-    // The chaos ends where the calm begins, or with the run; before it come the steps that are not its own.
-    let chaos_ends = calm_at.load(Ordering::Relaxed).min(outcome.steps);
-    let steps_before = chaos_ends.saturating_sub(turns.steps);
+    let steps_before = outcome.steps_before_chaos;
     Ok(Again { turns, outcome, steps_before })
 }

@@ -79,20 +79,7 @@ fn body(event: &Event<'_>, fields: &mut Map<String, Value>) {
 
 /// The paths that a call named.
 fn paths(kind: CallKind, data: &[u8]) -> Value {
-    use CallKind as Kind;
-    let names = matches!(
-        kind,
-        Kind::Open
-            | Kind::Rename
-            | Kind::Link
-            | Kind::Unlink
-            | Kind::MakeDirectory
-            | Kind::RemoveDirectory
-            | Kind::ReadDirectory
-            | Kind::Stat
-            | Kind::Access
-    );
-    if !names || data.is_empty() {
+    if !kind.names_paths() || data.is_empty() {
         return Value::Null;
     }
     String::from_utf8_lossy(data).split('\0').collect()

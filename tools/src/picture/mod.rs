@@ -17,7 +17,6 @@ mod story;
 pub(crate) use arrows::{Arrows, End};
 pub(crate) use bars::{Bars, Place};
 pub(crate) use command::report;
-#[allow(unused_imports, reason = "what finds them fills them in")]
 pub(crate) use findings::{Bisected, Estimate, Findings, Shrinkage, Shrunk};
 pub(crate) use folder::PICTURE_FILE;
 pub(crate) use page::page;

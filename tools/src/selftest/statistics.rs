@@ -1,5 +1,7 @@
 //! The figures of a self-test: shares with their intervals, medians of run lengths, geometric means. What they are taken of is in `trial`.
 
+use seedstorm_sim::explore;
+
 /// So many of so many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
@@ -9,9 +11,6 @@ pub(crate) struct Share {
     pub(crate) of: u64,
 }
 
-/// The 97.5 % quantile of the normal distribution.
-const Z: f64 = 1.959_963_984_540_054;
-
 impl Share {
     /// The share itself, from 0 to 1; `None` of nothing.
     pub(crate) fn value(self) -> Option<f64> {
@@ -20,13 +19,8 @@ impl Share {
 
     /// The 95 % interval by Wilson's score (Wilson 1927): unlike the plain normal one it means something for shares near 0 and 1.
     pub(crate) fn interval(self) -> Option<(f64, f64)> {
-        let (share, n) = (self.value()?, self.of as f64);
-        let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-        let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-        // What rounding puts beyond the ends of the scale.
-        let low = if self.count == 0 { 0.0 } else { (centre - half).max(0.0) };
-        let high = if self.count == self.of { 1.0 } else { (centre + half).min(1.0) };
-        Some((low, high))
+        let Share { count, of } = self;
+        (of > 0).then(|| explore::Share { count, of }.interval())
     }
 }
 

@@ -352,7 +352,7 @@ fn reproduce(
             Ok(reproducer.zip(repro).map(|(path, repro)| Reproduced { path, repro }))
         }
         Asked::Lost(violation) => {
-            // It took its decisions with it: the plan alone must do.
+            // It took its turns with it: the plan alone must do.
             let (scenario, plan) = (sweep.run(index).0, sweep.plan(index)?);
             let result = RunResult::lost(scenario, &plan, 0, violation);
             let written = artifacts::keep_lost(&plan, &result, request.crash_points, folder);
