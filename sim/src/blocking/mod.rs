@@ -25,5 +25,6 @@ mod stacks;
 
 pub(crate) use apart::{Apart, apart};
 pub(crate) use current::Current;
+pub(crate) use future::Resume;
 pub use future::{Blocking, must_retire};
 pub use os::Os;

@@ -18,8 +18,9 @@ pub(super) fn leave(outer: Option<u64>) -> Left {
     if is_off() { Vec::new() } else { leave_all(outer) }
 }
 
+/// Whether nobody listens.
 #[inline]
-fn is_off() -> bool {
+pub(super) fn is_off() -> bool {
     LevelFilter::current() == LevelFilter::OFF
 }
 

@@ -92,6 +92,7 @@ impl Executor {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(program))) {
                 self.kernel.with(|core| core.panicked(Some(task), panic_text(&*panic)));
             }
+            self.slot(task).resumable = None;
         }
     }
 

@@ -4,10 +4,12 @@ use super::core::{Before, Step};
 use super::crash_points::Explorer;
 use super::handle::Kernel;
 use super::process::{Program, Running};
+use crate::blocking::Resume;
 use crate::sys::Sys;
 use crate::trace::{CallKind, TaskId};
 use madsim::time::TimeHandle;
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
@@ -39,6 +41,9 @@ impl Wake for TaskWaker {
 /// What the executor holds of a task.
 pub(super) struct Slot {
     pub(super) program: Option<Stage>,
+    /// Where the program waits in blocking code: what is resumed for each of its calls. Futures may be nested deeply, and polling down to it costs
+    /// as much as a call.
+    pub(super) resumable: Option<Rc<dyn Resume>>,
     waker: Waker,
     /// What `waker` points to.
     target: Arc<TaskWaker>,
@@ -127,11 +132,18 @@ impl Executor {
             clock.advance(Duration::from_nanos(now_ns - self.clock_ns));
             self.clock_ns = now_ns;
         }
-        let Slot { program: stage, waker, .. } = &mut self.slots[task.0 as usize];
+        let Slot { program: stage, resumable, waker, .. } = &mut self.slots[task.0 as usize];
         if stage.is_none() {
             return;
         }
         self.kernel.poll_begins(task, waker);
+        if let Some(code) = resumable.take_if(|_| !has_combinators)
+            && !code.resume(waker)
+        {
+            *resumable = Some(code);
+            self.kernel.poll_ends();
+            return;
+        }
         let program = match stage {
             Some(Stage::Running(program)) => program,
             _ => Stage::begin(stage),
@@ -141,6 +153,7 @@ impl Executor {
             // What the future still holds belongs to a task that runs.
             *stage = None;
         }
+        *resumable = self.kernel.take_resumable();
         self.kernel.poll_ends();
         let is_unused = self.kernel.take_unused_grant();
         match poll {
@@ -163,6 +176,10 @@ impl Executor {
     fn wake_foreign(&mut self) {
         self.woken.any.store(false, Ordering::Relaxed);
         let tasks = std::mem::take(&mut *self.woken.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        for task in &tasks {
+            // What woke it is beside the blocking code: only a poll finds it.
+            self.slot(*task).resumable = None;
+        }
         self.kernel.with(|core| {
             for task in tasks {
                 core.announce_wake(task);
@@ -176,7 +193,7 @@ impl Executor {
         while self.slots.len() <= index {
             let task = TaskId(self.slots.len() as u32);
             let target = Arc::new(TaskWaker { task, woken: self.woken.clone() });
-            self.slots.push(Slot { program: None, waker: Waker::from(target.clone()), target });
+            self.slots.push(Slot { program: None, resumable: None, waker: Waker::from(target.clone()), target });
         }
         &mut self.slots[index]
     }
@@ -185,7 +202,8 @@ impl Executor {
 impl Drop for Executor {
     fn drop(&mut self) {
         let mut slots = std::mem::take(&mut self.slots);
-        slots.iter_mut().for_each(|slot| slot.program = None);
+        slots.iter_mut().for_each(|slot| (slot.program, slot.resumable) = (None, None));
+        drop(self.kernel.take_resumable());
         // Whoever has kept a waker could wake a task of the next run.
         let is_woken_by_nobody = slots.iter().all(|slot| Arc::strong_count(&slot.target) == 2);
         if is_woken_by_nobody && slots.len() <= SPARE_MAX {

@@ -1,6 +1,7 @@
 //! The handle on the kernel that `Sys` and the executor share: how a call gets from a program to the core and back.
 
 use super::core::Core;
+use crate::blocking::Resume;
 use crate::errno::Errno;
 use crate::sys::Identity;
 use crate::sys::call::{Call, Effect, Header};
@@ -20,6 +21,8 @@ struct Shared {
     polled: Cell<TaskId>,
     /// What that task's own waker points to: tells it from a combinator's.
     own_waker: Cell<*const ()>,
+    /// Blocking code that the polled task has left suspended, until the executor takes it.
+    resumable: Cell<Option<Rc<dyn Resume>>>,
 }
 
 const NO_TASK: TaskId = TaskId(u32::MAX);
@@ -27,7 +30,8 @@ const NO_TASK: TaskId = TaskId(u32::MAX);
 impl Kernel {
     pub(super) fn new(core: Core) -> Kernel {
         let (granted, polled, own_waker) = (Cell::new(NO_TASK), Cell::new(NO_TASK), Cell::new(std::ptr::null()));
-        Kernel(Rc::new(Shared { core: RefCell::new(core), granted, polled, own_waker }))
+        let resumable = Cell::new(None);
+        Kernel(Rc::new(Shared { core: RefCell::new(core), granted, polled, own_waker, resumable }))
     }
 
     /// Looks at or changes the machine. Never held across a poll.
@@ -63,6 +67,17 @@ impl Kernel {
     #[inline]
     pub(super) fn take_unused_grant(&self) -> bool {
         self.0.granted.replace(NO_TASK) != NO_TASK
+    }
+
+    /// The polled task may be resumed through this code from now on, and need not be polled for its calls.
+    pub(crate) fn resumes(&self, code: Rc<dyn Resume>) {
+        self.0.resumable.set(Some(code));
+    }
+
+    /// What the last poll left to be resumed.
+    #[inline]
+    pub(super) fn take_resumable(&self) -> Option<Rc<dyn Resume>> {
+        self.0.resumable.take()
     }
 
     /// Whether the call that this task announced has been picked.

@@ -5,8 +5,9 @@ use std::alloc::{Layout, alloc, dealloc, realloc};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// Before each block stands its length. SQLite asks for alignment to 8 (sqlite.org/c3ref/mem_methods.html); 16 is what malloc gives.
-const HEADER_BYTES: usize = 16;
+/// Before each block stands its length. SQLite asks for alignment to 8 (sqlite.org/c3ref/mem_methods.html). An allocator may have to search for
+/// more.
+const HEADER_BYTES: usize = 8;
 
 /// Blocks of this many bytes, with the header, aligned to it.
 fn layout(len: usize) -> Option<Layout> {
@@ -16,7 +17,7 @@ fn layout(len: usize) -> Option<Layout> {
 /// Puts the header in. Null stays null.
 ///
 /// # Safety
-/// `block` is null, or can be written to for `HEADER_BYTES` bytes and is aligned to 16.
+/// `block` is null, or can be written to for `HEADER_BYTES` bytes and is aligned to 8.
 unsafe fn with_header(block: *mut u8, len: usize) -> *mut c_void {
     if block.is_null() {
         return ptr::null_mut();
