@@ -6,7 +6,7 @@ use seedstorm_sim::plan::{FaultKind, FaultPlan, Position, Trigger};
 use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Draw, Plan, Seed};
 use sqlite_support::writers::{COMMITTED_AFTER_DEATH, Kept, Use, add};
-use sqlite_support::{fault, pass, plan};
+use sqlite_support::{fault, pass, pass_recorded, plan};
 use std::sync::atomic::Ordering;
 
 /// Kills of writers at drawn calls, some of them in the middle of a transaction.
@@ -63,7 +63,7 @@ fn kills_lose_nothing_with_a_rollback_journal() {
 fn runs_with_kills_repeat_bit_for_bit() {
     let deadly = Plan { faults: kills(11, 6), ..plan(11) };
     let run = |is_watched: bool| {
-        pass(&deadly, move |_, world| {
+        pass_recorded(&deadly, move |_, world| {
             add(world, Use::WAL);
             if is_watched {
                 world.invariant(Kept { images: true, ..Kept::default() });
@@ -75,6 +75,6 @@ fn runs_with_kills_repeat_bit_for_bit() {
     for is_watched in [true, false, true] {
         let again = run(is_watched);
         assert_eq!(again.trace_hash, plain.trace_hash, "with inspections: {is_watched}");
-        assert_eq!(again.decisions, plain.decisions);
+        assert_eq!(again.turns, plain.turns);
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of the fault catalogue share: a world made of a closure, a diary, and schedules told in legs, followed by the `replay` strategy.
+//! What the tests of the fault catalogue share: a world made of a closure, a diary, and schedules told in legs, followed as turns.
 //! No test lives here.
 
 use seedstorm_model::claims::{Checkpointed, Committed, OutcomeUnknown, Refused, SnapshotRead};
@@ -7,7 +7,7 @@ use seedstorm_model::file::create_directory;
 use seedstorm_model::lock::Locks;
 use seedstorm_sim::kernel::RestartPolicy;
 use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, StrategyPlan, Trigger};
-use seedstorm_sim::schedule::{Decision, Decisions};
+use seedstorm_sim::schedule::{Guide, TaskCalls, TaskName, Turn, Turns};
 use seedstorm_sim::trace::{Body, CallKind, Event, ProcessId};
 use seedstorm_sim::{Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, View, World, run};
 use std::future::Future;
@@ -137,6 +137,7 @@ pub(crate) struct Step {
     /// When it was, in nanoseconds since the start of the run.
     pub(crate) time_ns: u64,
     process: ProcessId,
+    boot: u32,
     /// Whose it was.
     pub(crate) by: String,
     /// What it was; `None` is the end of the process.
@@ -145,8 +146,8 @@ pub(crate) struct Step {
     pub(crate) arguments: [u64; 2],
     /// Of a rename: from, NUL, to.
     paths: String,
-    /// The main tasks' calls that could have been picked after it.
-    ready: Vec<(ProcessId, CallKind)>,
+    /// The main tasks' calls that could have been picked after it: whose, in which life, and what.
+    ready: Vec<(ProcessId, u32, CallKind)>,
 }
 
 /// A run that is over.
@@ -193,10 +194,15 @@ impl Ran {
 
 /// Runs a plan.
 pub(crate) fn play(plan: &Plan, populate: impl Fn(&mut World, &Diary) + Sync) -> Ran {
-    play_along(plan, None, &populate)
+    play_with(plan, Settings::default(), &populate)
 }
 
-fn play_along(plan: &Plan, replay: Option<Decisions>, populate: &(impl Fn(&mut World, &Diary) + Sync)) -> Ran {
+/// Runs a plan along turns, and by the default rule after them.
+fn play_along(plan: &Plan, guide: Guide, populate: &(impl Fn(&mut World, &Diary) + Sync)) -> Ran {
+    play_with(plan, Settings { guide: Some(guide), records_turns: true, ..Settings::default() }, populate)
+}
+
+fn play_with(plan: &Plan, settings: Settings, populate: &(impl Fn(&mut World, &Diary) + Sync)) -> Ran {
     let diary = Diary::default();
     let steps = Arc::new(Mutex::new(Vec::new()));
     let acknowledged = Arc::new(AtomicU64::new(0));
@@ -225,12 +231,14 @@ fn play_along(plan: &Plan, replay: Option<Decisions>, populate: &(impl Fn(&mut W
         };
         let paths = String::from_utf8_lossy(data).into_owned();
         let Some(process) = event.process else { return };
-        let ready = view.ready().filter(|call| call.ordinal == 0).map(|call| (call.process, call.kind)).collect();
+        let main = view.ready().filter(|call| call.ordinal == 0);
+        let ready = main.map(|call| (call.process, view.process(call.process).boot, call.kind)).collect();
+        let (number, time_ns, boot) = (event.step, event.time_ns, event.boot);
         let by = view.process(process).name.to_owned();
-        let step = Step { number: event.step, time_ns: event.time_ns, process, by, kind, arguments, paths, ready };
+        let step = Step { number, time_ns, process, boot, by, kind, arguments, paths, ready };
         kept.lock().unwrap_or_else(PoisonError::into_inner).push(step);
     };
-    let settings = Settings { replay, listener: Some(Box::new(listener)), ..Settings::default() };
+    let settings = Settings { listener: Some(Box::new(listener)), ..settings };
     let outcome = run(&Row(|world: &mut World| populate(world, &diary)), plan, settings).expect("the plan can be run");
     let steps = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
     let names = std::mem::take(&mut *names.lock().unwrap_or_else(PoisonError::into_inner));
@@ -296,31 +304,76 @@ pub(crate) const fn to_the_end(process: &'static str) -> Leg {
     Leg { process, until: Until::End }
 }
 
-/// Runs a plan along a schedule. The legs are turned into the decisions of a recording, one after the other, and then replayed; after the last
-/// leg the replay's default rule decides.
+/// Runs a plan along a schedule. The legs are turned into turns, one after the other: those of the run until the leg begins, and its first step. After the
+/// last leg the default rule decides.
 ///
 /// # Panics
 /// When the schedule can't be followed: a leg that never ends, or a process that has nothing to do any more where its leg begins.
 pub(crate) fn follow(plan: &Plan, legs: &[Leg], populate: impl Fn(&mut World, &Diary) + Sync) -> Ran {
-    let mut decisions = Decisions::default();
+    let mut guide = Guide::default();
     let mut begins = None;
     for (index, leg) in legs.iter().enumerate() {
-        let ran = play_along(plan, Some(decisions.clone()), &populate);
+        let ran = play_along(plan, guide.clone(), &populate);
         let stopped = match begins {
             None => ran.steps.iter().position(|step| step.by == "prepare-0" && step.kind.is_none()),
             Some(begins) => stop(&ran.steps, legs[index - 1], begins),
         };
         let stopped =
             stopped.unwrap_or_else(|| panic!("leg {index} of {legs:?} is never reached: {:#?}", tail(&ran.steps)));
-        let (place, decision) = resume(&ran, leg.process, stopped).unwrap_or_else(|| {
+        let (place, first) = resume(&ran, leg.process, stopped).unwrap_or_else(|| {
             panic!("leg {index} of {legs:?} has nothing to do: {:#?}", tail(&ran.steps[..=stopped]))
         });
-        decisions.departures.push(decision);
+        let before = first.step - 1 - ran.outcome.steps_before_chaos;
+        let mut turns = first_steps(ran.outcome.turns.expect("turns are written down"), before);
+        first.add_to(&mut turns);
+        guide = Guide { turns, leave_after: Some(before + 1), then: None };
         begins = Some(place);
     }
-    let ran = play_along(plan, Some(decisions), &populate);
-    assert!(ran.outcome.drift.is_none(), "{}", ran.outcome.drift.map(|drift| drift.to_string()).unwrap_or_default());
+    let ran = play_along(plan, guide, &populate);
+    let drift = ran.outcome.guided.as_ref().and_then(|guided| guided.drift.as_ref());
+    assert!(drift.is_none(), "{}", drift.map(|drift| drift.to_string()).unwrap_or_default());
     ran
+}
+
+/// The first step of a leg.
+struct First {
+    /// Its number in the run.
+    step: u64,
+    task: TaskName,
+    kind: CallKind,
+}
+
+impl First {
+    /// Makes it the last turn.
+    fn add_to(self, turns: &mut Turns) {
+        let tasks = Arc::make_mut(&mut turns.tasks);
+        let task = tasks.iter().position(|task| task.name == self.task).unwrap_or_else(|| {
+            tasks.push(TaskCalls { name: self.task, calls: Vec::new(), operations: Vec::new() });
+            tasks.len() - 1
+        });
+        tasks[task].calls.push(self.kind);
+        turns.turns.push(Turn { task: task as u32, until: tasks[task].calls.len() as u32 });
+        turns.steps += 1;
+    }
+}
+
+/// The turns of the first steps of the chaos.
+fn first_steps(mut turns: Turns, steps: u64) -> Turns {
+    let mut left = steps as u32;
+    let mut made = vec![0; turns.tasks.len()];
+    turns.turns.retain_mut(|turn| {
+        let made = &mut made[turn.task as usize];
+        turn.until = turn.until.min(*made + left);
+        left -= turn.until - *made;
+        std::mem::replace(made, turn.until) < turn.until
+    });
+    assert_eq!(left, 0, "the run was shorter than the {steps} steps that it made");
+    for (task, made) in Arc::make_mut(&mut turns.tasks).iter_mut().zip(made) {
+        task.calls.truncate(made as usize);
+        task.operations.retain(|(at, _)| *at <= made);
+    }
+    turns.steps = steps;
+    turns
 }
 
 /// The index of the step at which a leg that began at an index stops.
@@ -342,17 +395,18 @@ fn stop(steps: &[Step], leg: Leg, begins: usize) -> Option<usize> {
     at.map(|at| own[at].0)
 }
 
-/// The first step after an index at which a process can go: its index, and the decision to take it.
-fn resume(ran: &Ran, by: &str, after: usize) -> Option<(usize, Decision)> {
+/// The first step after an index at which a process can go: its index, and the step.
+fn resume(ran: &Ran, by: &str, after: usize) -> Option<(usize, First)> {
     let id = ProcessId(ran.names.iter().position(|name| name == by)? as u32);
     let steps = &ran.steps;
     (after + 1..steps.len()).find_map(|place| {
-        let before = &steps[place - 1];
-        let ready = before.ready.iter().find(|(process, _)| *process == id).map(|(_, kind)| (before.number + 1, *kind));
+        let (before, own) = (&steps[place - 1], &steps[place]);
+        let ready = before.ready.iter().find(|(process, ..)| *process == id);
+        let ready = ready.map(|(_, boot, kind)| (before.number + 1, *boot, *kind));
         // What became due in between is not in the picture of the step before.
-        let own = || Some((steps[place].number, steps[place].kind?)).filter(|_| steps[place].process == id);
-        let (step, kind) = ready.or_else(own)?;
-        Some((place, Decision { step, process: id, ordinal: 0, kind }))
+        let own = || Some((own.number, own.boot, own.kind?)).filter(|_| own.process == id);
+        let (step, boot, kind) = ready.or_else(own)?;
+        Some((place, First { step, task: TaskName { process: by.to_owned(), boot, ordinal: 0 }, kind }))
     })
 }
 

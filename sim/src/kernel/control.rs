@@ -212,9 +212,6 @@ impl Core {
         slot.state = TaskState::Free;
         slot.wake = WakeState::None;
         self.free_tasks.push(task);
-        if self.last_task == Some(task) {
-            self.last_task = None;
-        }
         self.wake(WaitKey::Task(task, generation));
     }
 
@@ -292,10 +289,8 @@ impl Core {
             self.timers.insert(due_ns.max(self.now_ns), Timer::Fault(fault));
         }
         self.steps_before_chaos = self.step;
-        if !self.strategy_is_replay {
-            let strategy = self.chaos_strategy.begin();
-            self.follow(strategy);
-        }
+        let strategy = self.chaos_strategy.begin();
+        self.follow(strategy);
     }
 
     pub(super) fn kernel_timer_due(&mut self, timer: Timer) {
@@ -404,9 +399,7 @@ impl Core {
         });
         // Who was asked to end and has not done so may stay: the SIGKILL would be a fault of the chaos.
         self.processes.iter_mut().for_each(|process| process.terminating = false);
-        if !self.strategy_is_replay {
-            self.follow(strategy(StrategyPlan::Timed, self.seed, &FirstRun::None));
-        }
+        self.follow(strategy(StrategyPlan::Timed, self.seed, &FirstRun::None));
         self.emit(None, Body::CalmBegan);
         self.calm_network();
         let lives: Vec<Life> = self.processes.iter().map(|process| process.life).collect();

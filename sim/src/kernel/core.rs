@@ -12,7 +12,7 @@ use crate::errno::Errno;
 use crate::invariant::{Driver, Violation};
 use crate::metrics::Observations;
 use crate::plan::Plan;
-use crate::schedule::{ChaosStrategy, Decision, Decisions, Ready, Strategy, default_choice};
+use crate::schedule::{ChaosStrategy, Ready, Strategy};
 use crate::seed::{Draw, Path, Seed, Stream};
 use crate::sys::Identity;
 use crate::sys::call::{Call, Caller, Effect, Header};
@@ -59,7 +59,6 @@ pub(crate) struct Core {
     pub(crate) now_ns: u64,
     pub(super) end_ns: u64,
     pub(super) steps_max: u64,
-    pub(super) calls: u64,
     /// How often a program has said that it begins an operation of the plan.
     pub(super) operations_begun: u64,
     pub(super) step: u64,
@@ -95,11 +94,8 @@ pub(crate) struct Core {
     /// Makes the strategy of the chaos.
     pub(super) chaos_strategy: ChaosStrategy,
     pub(super) steps_before_chaos: u64,
-    pub(super) strategy_is_replay: bool,
     /// Whether the strategy may change latencies.
     pub(super) strategy_delays: bool,
-    pub(super) last_task: Option<TaskId>,
-    pub(super) decisions: Decisions,
     pub(super) hasher: TraceHasher,
     pub(super) driver: Option<Box<Driver>>,
     pub(super) observed: Interest,
@@ -216,7 +212,6 @@ impl Core {
         kind: CallKind,
         object: u64,
     ) -> u64 {
-        self.calls += 1;
         let drawn_ns = self.latencies.draw(kind, &mut self.processes[process.0 as usize].latency);
         if self.strategy_delays {
             let due_ns = self.now_ns;
@@ -228,11 +223,7 @@ impl Core {
 
     #[cold]
     fn delayed(&mut self, call: &Ready, drawn_ns: u64) -> u64 {
-        let delay_ns = self.strategy.delay(call, self.calls, drawn_ns);
-        if delay_ns != drawn_ns {
-            self.decisions.delays.push((self.calls, delay_ns));
-        }
-        delay_ns
+        self.strategy.delay(call, drawn_ns)
     }
 
     pub(super) fn caller(&self, sys: &Identity) -> Caller {
@@ -523,28 +514,14 @@ impl Core {
         format!("nothing can run, and nobody will wake anybody: {}", waits.join(", "))
     }
 
-    /// Whether a choice departs from the default rule.
-    #[inline]
-    fn departs(&self, choice: usize) -> bool {
-        let last = self.last_task.map(|task| &self.tasks[task.0 as usize].state);
-        match last {
-            Some(TaskState::Ready(index)) => *index != choice,
-            _ => choice != default_choice(&self.ready, None),
-        }
-    }
-
-    /// Asks the strategy, records its decision, and moves the clock.
+    /// Asks the strategy, and moves the clock.
     #[inline(always)]
     fn pick(&mut self) -> Step {
         self.step += 1;
         let choice = self.strategy.next(&self.ready, self.now_ns);
-        let Ready { due_ns, task, process, ordinal, kind, .. } = self.ready[choice];
-        if self.departs(choice) {
-            self.decisions.departures.push(Decision { step: self.step, process, ordinal: ordinal as u16, kind });
-        }
+        let Ready { due_ns, task, kind, .. } = self.ready[choice];
         self.leave_ready(task, kind);
         self.vacant = Some(choice);
-        self.last_task = Some(task);
         self.now_ns = self.now_ns.max(due_ns);
         self.disk.set_now_ns(self.now_ns);
         Step { task, kind, has_combinators: self.has_combinators, now_ns: self.now_ns }

@@ -14,7 +14,7 @@ use crate::blocking::{Apart, apart};
 use crate::invariant::{CrashPoints, Driver, Violation};
 use crate::metrics::Observations;
 use crate::plan::{MUTANT, Plan, Scenario, StrategyPlan};
-use crate::schedule::{ChaosStrategy, Decisions, Drift, FirstRun, Guide, Guided, Replay, StepCounts, Turns, strategy};
+use crate::schedule::{ChaosStrategy, FirstRun, Guide, Guided, StepCounts, Turns, strategy};
 use crate::seed::{Path, Seed};
 use crate::sys::disk::{Disk, DiskFlaw, DiskOptions, Owner};
 use crate::sys::net::Network;
@@ -37,9 +37,7 @@ pub type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>;
 pub struct Settings {
     /// Leave the scenario's invariants out; `progress` and `no-panic` stay.
     pub without_invariants: bool,
-    /// Follow these decisions instead of the plan's strategy.
-    pub replay: Option<Decisions>,
-    /// Follow these turns in the chaos instead of the plan's strategy. Unlike decisions they may come from another plan or another build.
+    /// Follow these turns in the chaos instead of the plan's strategy. They may come from another plan or another build.
     pub guide: Option<Guide>,
     /// Write down who went when: see [`Outcome::turns`].
     pub records_turns: bool,
@@ -64,10 +62,6 @@ pub struct Outcome {
     pub violations: Vec<Violation>,
     /// Coverage, faults, counters and latencies.
     pub observations: Observations,
-    /// What the strategy decided, as departures from the default rule.
-    pub decisions: Decisions,
-    /// Where a replay left its recording.
-    pub drift: Option<Drift>,
     /// The names of the processes that ran, without the preparation.
     pub processes: Vec<String>,
     /// How many steps came before the chaos: those of the preparation.
@@ -142,8 +136,7 @@ pub(super) fn run_on_used_thread(
 
 /// Whether a plan is run twice: its strategy must know how many steps each task takes, and the plan doesn't say.
 pub(super) fn needs_first_run(plan: &Plan, settings: &Settings) -> bool {
-    let is_followed = settings.replay.is_some() || settings.guide.is_some();
-    plan.strategy.needs_counts() && plan.step_counts.is_none() && !is_followed
+    plan.strategy.needs_counts() && plan.step_counts.is_none() && settings.guide.is_none()
 }
 
 fn first_run(
@@ -371,12 +364,8 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
     if settings.records_turns {
         chaos_strategy.recording = Some(Arc::default());
     }
-    let strategy_is_replay = settings.replay.is_some();
-    let strategy = match settings.replay {
-        Some(decisions) => Box::new(Replay::new(decisions)),
-        // Until the chaos begins.
-        None => strategy(StrategyPlan::Timed, seed, &FirstRun::None),
-    };
+    // Until the chaos begins.
+    let strategy = strategy(StrategyPlan::Timed, seed, &FirstRun::None);
     for index in &absent {
         processes[*index].life = Life::Done;
     }
@@ -387,7 +376,6 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
         now_ns: 0,
         step: 0,
         steps_max: plan.steps_max,
-        calls: 0,
         operations_begun: 0,
         phase: if world.has_preparation { Phase::Setup } else { Phase::Chaos },
         end_ns: u64::MAX,
@@ -424,9 +412,6 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
         strategy,
         chaos_strategy,
         steps_before_chaos: 0,
-        strategy_is_replay,
-        last_task: None,
-        decisions: Decisions::default(),
         hasher: TraceHasher::default(),
         observed: driver.as_ref().map_or(Interest::NONE, |driver| driver.interest()),
         driver,
@@ -471,8 +456,6 @@ impl Core {
     }
 
     fn outcome(&mut self) -> Outcome {
-        self.strategy.run_ended();
-        let drift = self.strategy.drift().cloned();
         // What a strategy has written down is there once it is gone.
         self.strategy = strategy(StrategyPlan::Timed, self.seed, &FirstRun::None);
         let (turns, guided) = self.chaos_strategy.end();
@@ -486,8 +469,6 @@ impl Core {
             simulated_ns: self.now_ns,
             violations: std::mem::take(&mut self.violations),
             observations: self.observations.take(),
-            decisions: std::mem::take(&mut self.decisions),
-            drift,
             processes: ran.map(|process| process.name.clone()).collect(),
             steps_before_chaos: self.steps_before_chaos,
             turns,

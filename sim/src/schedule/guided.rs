@@ -1,5 +1,5 @@
 //! `guided`: follows the turns of another run as far as there is something to follow: after a change of code, of plan, or of the turns. Where it can't, it
-//! says so and takes the nearest that can be. The exact replay of one build's decisions is in `replay`.
+//! says so and takes the nearest that can be.
 
 use super::recorder::Lives;
 use super::turns::Turns;
@@ -283,7 +283,7 @@ impl Strategy for Following {
         !self.next_delay.is_empty()
     }
 
-    fn delay(&mut self, call: &Ready, _sequence: u64, drawn_ns: u64) -> u64 {
+    fn delay(&mut self, call: &Ready, drawn_ns: u64) -> u64 {
         if self.guide.leave_after.is_some_and(|steps| self.steps > steps) {
             return drawn_ns;
         }

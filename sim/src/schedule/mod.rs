@@ -1,14 +1,13 @@
 //! Who steps next: the strategies, one file each. The step loop that asks them is in `kernel`.
 
 mod by_task;
-mod departures;
+mod chaos;
 mod footprint;
 mod guided;
 mod pct;
 mod pos;
 mod random;
 mod recorder;
-mod replay;
 mod round_robin;
 mod step_counts;
 mod surw;
@@ -17,14 +16,11 @@ mod timed;
 mod turns;
 mod urw;
 
-pub use departures::Departures;
-use guided::Following;
+pub(crate) use chaos::ChaosStrategy;
 pub use guided::{Guide, Guided, TurnDrift};
 pub use pct::Pct;
 pub use pos::Pos;
 pub use random::Random;
-use recorder::Recorder;
-pub use replay::{Decision, Decisions, Drift, Replay};
 pub use round_robin::RoundRobin;
 use step_counts::Counting;
 pub(crate) use step_counts::FirstRun;
@@ -38,8 +34,6 @@ pub use urw::Urw;
 use crate::plan::StrategyPlan;
 use crate::seed::Seed;
 use crate::trace::{CallKind, ProcessId, TaskId};
-use std::rc::Rc;
-use std::sync::PoisonError;
 
 /// An announced call that may take effect now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +59,9 @@ pub trait Strategy {
     /// The index of the call that takes effect next.
     fn next(&mut self, ready: &[Ready], now_ns: u64) -> usize;
 
-    /// A chance to make a call slower. `sequence` counts all calls of the run.
-    fn delay(&mut self, call: &Ready, sequence: u64, drawn_ns: u64) -> u64 {
-        let _ = (call, sequence);
+    /// A chance to make a call slower.
+    fn delay(&mut self, call: &Ready, drawn_ns: u64) -> u64 {
+        let _ = call;
         drawn_ns
     }
 
@@ -89,14 +83,6 @@ pub trait Strategy {
     /// A process has ended.
     fn ended(&mut self, process: ProcessId) {
         let _ = process;
-    }
-
-    /// The run is over.
-    fn run_ended(&mut self) {}
-
-    /// The first point where a replay left its recording; no other strategy has one.
-    fn drift(&self) -> Option<&Drift> {
-        None
     }
 }
 
@@ -122,55 +108,7 @@ pub(crate) fn strategy(plan: StrategyPlan, seed: Seed, first_run: &FirstRun) -> 
     }
 }
 
-/// What the chaos of a run is scheduled by, from its beginning to its end.
-pub(crate) struct ChaosStrategy {
-    plan: StrategyPlan,
-    seed: Seed,
-    first_run: FirstRun,
-    /// The names of the processes, by id.
-    names: Rc<[String]>,
-    /// Turns to follow instead.
-    pub(crate) guide: Option<Guide>,
-    /// Where who went when is written down, if somebody wants to know.
-    pub(crate) recording: Option<recorder::Recording>,
-    report: Option<guided::Report>,
-}
-
-impl ChaosStrategy {
-    /// That of a plan.
-    pub(crate) fn new(plan: StrategyPlan, seed: Seed, first_run: FirstRun, names: Rc<[String]>) -> ChaosStrategy {
-        ChaosStrategy { plan, seed, first_run, names, guide: None, recording: None, report: None }
-    }
-
-    /// The chaos begins.
-    pub(crate) fn begin(&mut self) -> Box<dyn Strategy> {
-        let strategy: Box<dyn Strategy> = match self.guide.take() {
-            None => strategy(self.plan, self.seed, &self.first_run),
-            Some(guide) => {
-                let report = self.report.get_or_insert_default().clone();
-                Box::new(Following::new(guide, self.names.clone(), report))
-            }
-        };
-        match &self.recording {
-            None => strategy,
-            Some(recording) => Box::new(Recorder::new(strategy, self.names.clone(), recording.clone())),
-        }
-    }
-
-    /// The run has ended, and with it every strategy: who went when, and how well the guide could be followed.
-    pub(crate) fn end(&mut self) -> (Option<Turns>, Option<Guided>) {
-        let turns = self
-            .recording
-            .take()
-            .map(|turns| std::mem::take(&mut *turns.lock().unwrap_or_else(PoisonError::into_inner)));
-        let guided =
-            self.report.take().map(|found| std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner)));
-        (turns, guided)
-    }
-}
-
-/// The stated default: stay on the same task; if it isn't ready, the earliest due, then the lowest process and task. Decisions are stored as
-/// departures from it.
+/// The stated default: stay on the same task; if it isn't ready, the earliest due, then the lowest process and task. Turns that have nothing to say go by it.
 #[inline]
 pub fn default_choice(ready: &[Ready], last: Option<usize>) -> usize {
     last.unwrap_or_else(|| earliest(ready))

@@ -1,7 +1,7 @@
 //! Writes down who goes when, whichever strategy decides it. What is written is in `turns`.
 
 use super::turns::{Delay, TaskCalls, TaskName, Turn, Turns};
-use super::{Drift, Ready, Strategy};
+use super::{Ready, Strategy};
 use crate::trace::{CallKind, ProcessId};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -98,8 +98,8 @@ impl Strategy for Recorder {
         choice
     }
 
-    fn delay(&mut self, call: &Ready, sequence: u64, drawn_ns: u64) -> u64 {
-        let delay_ns = self.inner.delay(call, sequence, drawn_ns);
+    fn delay(&mut self, call: &Ready, drawn_ns: u64) -> u64 {
+        let delay_ns = self.inner.delay(call, drawn_ns);
         if delay_ns != drawn_ns {
             let task = self.task(call.process, call.ordinal);
             let made = self.tasks[task as usize].calls.len() as u32;
@@ -127,14 +127,6 @@ impl Strategy for Recorder {
     fn ended(&mut self, process: ProcessId) {
         self.last = self.last.filter(|(last, _)| *last != process);
         self.inner.ended(process);
-    }
-
-    fn run_ended(&mut self) {
-        self.inner.run_ended();
-    }
-
-    fn drift(&self) -> Option<&Drift> {
-        self.inner.drift()
     }
 }
 

@@ -84,7 +84,7 @@ impl Strategy for SwarmDelay {
         true
     }
 
-    fn delay(&mut self, call: &Ready, _sequence: u64, drawn_ns: u64) -> u64 {
+    fn delay(&mut self, call: &Ready, drawn_ns: u64) -> u64 {
         if matches!(call.kind, CallKind::Boot | CallKind::Start | CallKind::Wake) {
             return drawn_ns;
         }

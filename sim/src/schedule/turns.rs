@@ -1,5 +1,5 @@
 //! Turns: who went when in the chaos of a run, by name, so that they can be followed after a change of code, of plan or of the turns themselves. Recording
-//! them is in `recorder`, following them in `guided`. The packed form that replays one build's runs exactly is in `departures`.
+//! them is in `recorder`, following them in `guided`.
 
 use crate::trace::CallKind;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Where two traces of one run first differ, in words. Where a replay leaves its recording is the business of `schedule::replay`.
+//! Where two traces of one run first differ, in words. Where a replay leaves its recording is the business of `schedule::guided`.
 
 use super::layer::Words;
 use super::{Record, RecordBody};

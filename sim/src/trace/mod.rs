@@ -1,4 +1,4 @@
-//! What happened: events, their running hash, records, files of traces and where two of them part. Decisions are in `schedule`.
+//! What happened: events, their running hash, records, files of traces and where two of them part. Who went when is in `schedule`.
 
 pub mod codec;
 pub mod drift;

@@ -7,7 +7,7 @@ use seedstorm_sim::sys::claim::{Exclusion, LockAcquired};
 use seedstorm_sim::sys::sync::{Mutex, MutexGuard, channel};
 use seedstorm_sim::sys::{LockMode, OpenFlags};
 use seedstorm_sim::trace::{Body, CallKind, Ended, Event, ProcessId, RecordBody};
-use seedstorm_sim::{Exit, Plan, Seed, Sys, View, World};
+use seedstorm_sim::{Exit, Plan, Seed, Settings, Sys, View, World};
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
@@ -57,7 +57,7 @@ fn nothing_steps_between_a_kill_and_the_release_of_all_that_the_process_held() {
             let held = (disk.flock_holders(inode).len(), disk.range_locks(inode).len(), disk.open_fds(owner).len());
             log.add(format!("{held:?}"));
         };
-        let ran = run_watched(&plan, None, watch, locked).passed();
+        let ran = run_watched(&plan, Settings::default(), watch, locked).passed();
         assert_eq!(held.take(), ["(0, 0, 0)"], "at its end a dead process holds nothing");
         let fault = ran.index(|record| matches!(record.body, RecordBody::Fault { .. }));
         let end = ran.index(|record| record.body == RecordBody::Ended(Ended::Killed));

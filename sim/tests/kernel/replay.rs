@@ -1,7 +1,8 @@
-//! Replays: recorded decisions give the same run, and a changed program is found out.
+//! Replays: recorded turns give the same run, and a changed program is found out.
 
-use crate::support::{MILLI_NS, at_call, fault, plan, replay_world, run_world};
+use crate::support::{MILLI_NS, at_call, fault, follow_world, plan, record_world};
 use seedstorm_sim::plan::{FaultKind, FaultPlan, StrategyPlan, Trigger};
+use seedstorm_sim::schedule::TaskCalls;
 use seedstorm_sim::sys::sync::{Mutex, channel};
 use seedstorm_sim::sys::{LockMode, OpenFlags};
 use seedstorm_sim::trace::{CallKind, RecordBody};
@@ -76,33 +77,31 @@ fn plans() -> Vec<Plan> {
 }
 
 #[test]
-fn recorded_decisions_give_the_same_run_under_each_strategy_through_kills_and_crashes() {
+fn recorded_turns_give_the_same_run_under_each_strategy_through_kills_and_crashes() {
     let (mut kills, mut crashes) = (0, 0);
     for plan in plans() {
-        let ran = run_world(&plan, |world| busy(world, false)).passed();
+        let ran = record_world(&plan, |world| busy(world, false)).passed();
         let faults = &ran.outcome.observations.faults;
         kills += faults.get(&FaultKind::Kill).unwrap_or(&0);
         crashes += faults.get(&FaultKind::MachineCrash).unwrap_or(&0);
-        let again = replay_world(&plan, &ran.outcome.decisions, |world| busy(world, false)).passed();
-        assert_eq!(again.outcome.drift, None, "{} seed {}", plan.strategy, plan.seed.0);
-        assert_eq!(again.outcome.trace_hash, ran.outcome.trace_hash, "{} seed {}", plan.strategy, plan.seed.0);
-        assert_eq!(again.outcome.decisions, ran.outcome.decisions, "a replay records what it follows");
-        // The decisions decide, not the plan's strategy.
-        let other = Plan { strategy: StrategyPlan::RoundRobin, ..plan.clone() };
-        let again = replay_world(&other, &ran.outcome.decisions, |world| busy(world, false)).passed();
-        assert_eq!(again.outcome.trace_hash, ran.outcome.trace_hash);
+        follow_world(&plan, &ran, |world| busy(world, false)).passed().is_exactly(&ran);
+        // The turns decide, not the plan's strategy.
+        let other = Plan { strategy: StrategyPlan::RoundRobin, ..plan };
+        follow_world(&other, &ran, |world| busy(world, false)).passed().is_exactly(&ran);
     }
     assert!(kills > 10 && crashes > 10, "{kills} kills, {crashes} crashes");
 }
 
 #[test]
-fn decisions_are_departures_from_the_default_so_time_order_needs_few() {
-    let decisions = |strategy| {
+fn a_turn_lasts_until_another_goes_so_time_order_needs_fewer() {
+    let turns = |strategy| {
         let plan = Plan { strategy, latency: "nvme".into(), ..plan() };
-        let outcome = run_world(&plan, |world| busy(world, false)).passed().outcome;
-        outcome.decisions.departures.len() as f64 / outcome.steps as f64
+        let ran = record_world(&plan, |world| busy(world, false)).passed();
+        let turns = ran.turns();
+        assert!(turns.turns.windows(2).all(|pair| pair[0].task != pair[1].task), "two turns of one task in a row");
+        turns.turns.len() as f64 / turns.steps as f64
     };
-    let (timed, random) = (decisions(StrategyPlan::Timed), decisions(StrategyPlan::Random));
+    let (timed, random) = (turns(StrategyPlan::Timed), turns(StrategyPlan::Random));
     assert!(timed < random, "{timed} {random}");
 }
 
@@ -111,27 +110,31 @@ fn a_changed_program_drifts_and_goes_on() {
     let mut drifts = 0;
     for seed in 0..10 {
         let plan = Plan { seed: Seed(seed), strategy: StrategyPlan::Random, latency: "nvme".into(), ..plan() };
-        let ran = run_world(&plan, |world| busy(world, false)).passed();
-        let changed = replay_world(&plan, &ran.outcome.decisions, |world| busy(world, true)).passed();
-        let Some(drift) = changed.outcome.drift.clone() else { continue };
+        let ran = record_world(&plan, |world| busy(world, false)).passed();
+        let changed = follow_world(&plan, &ran, |world| busy(world, true)).passed();
+        let guided = changed.guided();
+        let Some(drift) = &guided.drift else { continue };
         drifts += 1;
         let first_stat = changed.index(|record| matches!(record.body, RecordBody::Call { kind: CallKind::Stat, .. }));
-        assert!(drift.step >= changed.records[first_stat].step, "no drift before the change");
-        assert_eq!(drift.expected.step, drift.step);
-        assert!(ran.outcome.decisions.departures.iter().any(|decision| decision == drift.expected));
-        let is_there = |(process, ordinal, kind): &(_, u32, CallKind)| {
-            (*process, *ordinal as u16, *kind) == (drift.expected.process, drift.expected.ordinal, drift.expected.kind)
-        };
-        assert!(!drift.found.is_empty() && !drift.found.iter().any(is_there), "{drift}");
+        let step = changed.outcome.steps_before_chaos + drift.step;
+        assert_eq!(step, changed.records[first_stat].step, "the change itself is the first drift");
+        assert_eq!((drift.task.as_str(), drift.found), ("a-0.1/0", Some(CallKind::Stat)));
+        let is_recorded =
+            |task: &TaskCalls| task.name.to_string() == drift.task && task.calls.contains(&drift.expected);
+        assert!(ran.turns().tasks.iter().any(is_recorded), "{drift}");
         let words = drift.to_string();
-        assert!(words.starts_with(&format!("step {}: recorded was `{}`", drift.step, drift.expected.kind)), "{words}");
-        assert!(words.contains("ready were"), "{words}");
+        let begins = format!("step {} of the chaos: recorded was `{}` of a-0.1/0", drift.step, drift.expected);
+        assert!(words.starts_with(&begins), "{words}");
+        // All but the new calls goes as before.
+        let new = changed.calls(1, CallKind::Stat).len() as u64;
+        assert_eq!((guided.calls_new, guided.calls_missing), (new, 0), "{guided:?}");
+        assert!(guided.calls_followed > drift.step, "{guided:?}");
     }
     assert!(drifts > 5, "{drifts}");
 }
 
 #[test]
-fn a_run_that_ends_before_its_recording_has_drifted_too() {
+fn a_run_that_ends_before_its_recording_has_followed_a_part_of_it() {
     let yields = |times: u32| {
         move |world: &mut World| {
             for index in 0..2 {
@@ -145,9 +148,9 @@ fn a_run_that_ends_before_its_recording_has_drifted_too() {
         }
     };
     let plan = Plan { strategy: StrategyPlan::RoundRobin, ..plan() };
-    let ran = run_world(&plan, yields(10)).passed();
-    let shorter = replay_world(&plan, &ran.outcome.decisions, yields(4)).passed();
-    let drift = shorter.outcome.drift.expect("the recording goes on");
-    assert!(drift.found.is_empty());
-    assert!(drift.to_string().ends_with("the run had ended"), "{drift}");
+    let ran = record_world(&plan, yields(10)).passed();
+    let shorter = follow_world(&plan, &ran, yields(4)).passed();
+    let followed = shorter.guided().calls_followed;
+    assert_eq!(followed, shorter.turns().steps, "what there was went as recorded");
+    assert_eq!(ran.turns().steps - followed, 2 * (10 - 4));
 }

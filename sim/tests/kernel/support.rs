@@ -1,7 +1,7 @@
 //! Small worlds for tests: a plan with plain values, a run that keeps its records, and questions to them.
 
 use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, StrategyPlan, Trigger};
-use seedstorm_sim::schedule::Decisions;
+use seedstorm_sim::schedule::{Guide, Guided, Turns};
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::sys::net::{MailboxKey, MessageId};
@@ -73,18 +73,29 @@ pub(crate) struct Ran {
 
 /// Runs a world.
 pub(crate) fn run_world(plan: &Plan, populate: impl Fn(&mut World) + Sync) -> Ran {
-    run_watched(plan, None, |_, _| {}, populate)
+    run_watched(plan, Settings::default(), |_, _| {}, populate)
 }
 
-/// Runs a world along recorded decisions.
-pub(crate) fn replay_world(plan: &Plan, decisions: &Decisions, populate: impl Fn(&mut World) + Sync) -> Ran {
-    run_watched(plan, Some(decisions.clone()), |_, _| {}, populate)
+/// Runs a world, and writes down who went when.
+pub(crate) fn record_world(plan: &Plan, populate: impl Fn(&mut World) + Sync) -> Ran {
+    run_watched(plan, recording(), |_, _| {}, populate)
+}
+
+/// Runs a world along the turns of a run that was recorded. They are written down again.
+pub(crate) fn follow_world(plan: &Plan, recorded: &Ran, populate: impl Fn(&mut World) + Sync) -> Ran {
+    let guide = Guide { turns: recorded.turns().clone(), ..Guide::default() };
+    run_watched(plan, Settings { guide: Some(guide), ..recording() }, |_, _| {}, populate)
+}
+
+/// Who went when is written down.
+pub(crate) fn recording() -> Settings {
+    Settings { records_turns: true, ..Settings::default() }
 }
 
 /// Runs a world with a listener of the test's own.
 pub(crate) fn run_watched(
     plan: &Plan,
-    replay: Option<Decisions>,
+    settings: Settings,
     mut watch: impl FnMut(&Event<'_>, &View<'_>) + Send + 'static,
     populate: impl Fn(&mut World) + Sync,
 ) -> Ran {
@@ -94,7 +105,7 @@ pub(crate) fn run_watched(
         kept.lock().expect("nobody panics with it").push(Record::from(event));
         watch(event, view);
     });
-    let settings = Settings { replay, listener: Some(listener), ..Settings::default() };
+    let settings = Settings { listener: Some(listener), ..settings };
     let outcome = run(&Case(populate), plan, settings).expect("the plan can be run");
     let records = std::mem::take(&mut *records.lock().expect("nobody panics with it"));
     Ran { outcome, records }
@@ -115,6 +126,24 @@ impl Ran {
     pub(crate) fn passed(self) -> Ran {
         assert!(self.outcome.passed(), "{:#?}", self.outcome.violations);
         self
+    }
+
+    /// Who went when, of a run that was recorded.
+    pub(crate) fn turns(&self) -> &Turns {
+        self.outcome.turns.as_ref().expect("it was to be written down")
+    }
+
+    /// How well turns were followed.
+    pub(crate) fn guided(&self) -> &Guided {
+        self.outcome.guided.as_ref().expect("there were turns to follow")
+    }
+
+    /// Fails the test unless the run has followed the recorded one to its end, and is the same.
+    pub(crate) fn is_exactly(&self, recorded: &Ran) {
+        assert_eq!(self.outcome.trace_hash, recorded.outcome.trace_hash, "{:?}", self.guided());
+        assert_eq!(self.turns(), recorded.turns(), "what is followed is written down again");
+        let all = Guided { calls_followed: recorded.turns().steps, ..Guided::default() };
+        assert_eq!(*self.guided(), all);
     }
 
     /// The one violation: (invariant, message).

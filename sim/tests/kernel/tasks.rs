@@ -5,7 +5,7 @@ use seedstorm_sim::plan::StrategyPlan;
 use seedstorm_sim::sys::sync::channel;
 use seedstorm_sim::sys::{LockMode, OpenFlags};
 use seedstorm_sim::trace::{Body, CallKind, RecordBody};
-use seedstorm_sim::{Exit, Plan, Seed};
+use seedstorm_sim::{Exit, Plan, Seed, Settings};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -91,7 +91,7 @@ fn a_file_outlives_the_task_that_opened_it_and_is_closed_by_whichever_drops_it()
             open_fds.add(view.disk().open_fds(view.process(process).owner).len().to_string());
         }
     };
-    run_watched(&plan(), None, watch, |world| {
+    run_watched(&plan(), Settings::default(), watch, |world| {
         world.process("a", 0, |sys| async move {
             let opened = sys.spawn(|sys| async move { sys.open("/f", CREATE).await }).await;
             let file = Rc::new(sys.join(opened).await.expect("open"));

@@ -68,6 +68,14 @@ pub(crate) fn pass(plan: &Plan, populate: impl Fn(&Plan, &mut World) + Sync) -> 
     outcome
 }
 
+/// As [`pass`], and who went when is written down.
+pub(crate) fn pass_recorded(plan: &Plan, populate: impl Fn(&Plan, &mut World) + Sync) -> Outcome {
+    let settings = Settings { records_turns: true, ..Settings::default() };
+    let outcome = run(&Script(populate), plan, settings).expect("the plan can be run");
+    assert!(outcome.passed(), "seed {}: {:#?}", plan.seed.0, outcome.violations);
+    outcome
+}
+
 /// Opens a database as the model does.
 pub(crate) fn open(path: &str) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
