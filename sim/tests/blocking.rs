@@ -8,9 +8,9 @@ use seedstorm_sim::sys::{LockMode, OpenFlags};
 use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Draw, Errno, Exit, Os, Plan, Sys, World};
 use sqlite_support::{Said, fault, listen, pass, plan, run_plan};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -239,11 +239,14 @@ async fn until<T>(first: impl Future<Output = ()>, other: impl Future<Output = T
     .await
 }
 
-/// Ready when it is polled for the n-th time.
-async fn after_polls(mut polls: u32) {
-    std::future::poll_fn(|_| {
-        polls -= 1;
-        if polls == 0 { Poll::Ready(()) } else { Poll::Pending }
+/// Ready when that is so. It asks to be polled again: a task that waits in blocking code is not polled for the code's calls alone.
+async fn when(it_is_so: Rc<Cell<bool>>) {
+    std::future::poll_fn(|context| {
+        if it_is_so.get() {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
     })
     .await;
 }
@@ -254,15 +257,18 @@ fn a_dropped_future_cuts_the_code_off_and_the_process_goes_on() {
         world.process("selector", 0, |sys| async move {
             let seen = Rc::new(RefCell::new(Vec::new()));
             let noted = seen.clone();
+            let is_locked = Rc::new(Cell::new(false));
+            let locked = is_locked.clone();
             let work = sys.blocking(move |os| {
                 let file = os.open("/f", OpenFlags::READ_WRITE.create()).expect("it lives");
                 file.lock(LockMode::Exclusive).expect("nobody else has it");
+                locked.set(true);
                 let written = file.write(b"never picked");
                 noted.borrow_mut().push(written);
                 noted.borrow_mut().push(file.write(b"inert"));
             });
-            // Polled four times: started, opened, locked, and then dropped while the write is announced.
-            assert_eq!(until(work, after_polls(4)).await, Some(()));
+            // Dropped while the write is announced.
+            assert_eq!(until(work, when(is_locked)).await, Some(()));
             assert_eq!(*seen.borrow(), [Err(Errno::Dead), Err(Errno::Dead)]);
             // The withdrawn call's grant doesn't leak into the next: this takes a step of its own.
             let file = sys.open("/f", OpenFlags::READ_WRITE).await.expect("it was created");
@@ -273,6 +279,68 @@ fn a_dropped_future_cuts_the_code_off_and_the_process_goes_on() {
         });
     });
     assert!(outcome.steps >= 7, "{} steps", outcome.steps);
+}
+
+/// Counts how often it is polled, and asks for nothing.
+async fn counting(polls: Rc<Cell<u32>>) {
+    std::future::poll_fn(|_| {
+        polls.set(polls.get() + 1);
+        Poll::Pending
+    })
+    .await
+}
+
+#[test]
+fn futures_around_blocking_code_are_polled_where_it_begins_and_ends_and_where_one_is_woken() {
+    pass(&plan(5), |_, world| {
+        world.process("caller", 0, |sys| async move {
+            let polls = Rc::new(Cell::new(0));
+            let work = sys.blocking(|os| (0..100).for_each(|_| os.yield_now()));
+            assert_eq!(until(work, counting(polls.clone())).await, None::<()>);
+            assert_eq!(polls.get(), 2);
+            // A future that is woken while the code waits is polled at the task's next step, long before the code ends.
+            let is_halfway = Rc::new(Cell::new(false));
+            let halfway = is_halfway.clone();
+            let work = sys.blocking(move |os| {
+                (0..100).for_each(|number| {
+                    os.yield_now();
+                    halfway.set(number >= 50);
+                });
+            });
+            assert_eq!(until(work, when(is_halfway)).await, Some(()));
+            Exit::success()
+        });
+    });
+}
+
+#[test]
+fn code_that_drops_its_own_future_is_cut_off_when_it_suspends() {
+    let outcome = pass(&plan(5), |_, world| {
+        world.process("caller", 0, |sys| async move {
+            let place: Rc<RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>>> = Rc::default();
+            let (own, seen) = (place.clone(), Rc::new(Cell::new(None)));
+            let noted = seen.clone();
+            let work = sys.blocking(move |os| {
+                os.yield_now();
+                own.borrow_mut().take();
+                noted.set(Some(os.sleep(1)));
+            });
+            *place.borrow_mut() = Some(Box::pin(work));
+            // Its first poll, from within the cell; what follows is resumed without.
+            std::future::poll_fn(|context| {
+                if let Some(work) = place.borrow_mut().as_mut() {
+                    assert!(work.as_mut().poll(context).is_pending());
+                    return Poll::Pending;
+                }
+                Poll::Ready(())
+            })
+            .await;
+            assert_eq!(seen.get(), Some(Err(Errno::Dead)));
+            sys.yield_now().await;
+            Exit::success()
+        });
+    });
+    assert!(!outcome.observations.counters.contains_key("panics_after_death"));
 }
 
 #[test]
