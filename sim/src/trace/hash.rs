@@ -1,4 +1,5 @@
-//! The running hash of a run: 128 bits of xxh3 over every event and, last, the durable image. No cryptographic strength is meant.
+//! The running hash of a run: 128 bits of xxh3 over every event and, last, the durable image. Of a read it takes where and how much, not the bytes:
+//! they have been hashed. No cryptographic strength is meant.
 
 use super::event::{Body, CallKind, Dropped, Ended, Event, ProcessId, TaskId};
 use crate::errno::Errno;
@@ -104,13 +105,14 @@ impl TraceHasher {
             Ok(value) => value,
             Err(errno) => u64::MAX - errno as u64,
         };
-        let kind = u64::from(kind as u8) << 32 | u64::from(boot);
+        let word = u64::from(kind as u8) << 32 | u64::from(boot);
         if object | arguments[0] | arguments[1] | result == 0 && data.is_empty() {
-            self.head([time_ns, who, kind | SHORT, took_ns]);
+            self.head([time_ns, who, word | SHORT, took_ns]);
             return;
         }
-        self.head([time_ns, who, kind, object, arguments[0], arguments[1], result, took_ns]);
-        if !data.is_empty() {
+        self.head([time_ns, who, word, object, arguments[0], arguments[1], result, took_ns]);
+        // What a file held was hashed as it was written, and so was each fault that changed it.
+        if !data.is_empty() && !matches!(kind, CallKind::Read | CallKind::ReadAt) {
             self.bytes(data);
         }
     }
