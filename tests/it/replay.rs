@@ -24,6 +24,18 @@ fn a_failure_comes_out_as_it_was_recorded() {
 }
 
 #[test]
+fn a_recorded_failure_needs_no_place_for_another() {
+    let program = program();
+    program.run("run --scenarios violates --seed 8");
+    std::fs::write(program.folder.path().join("taken"), "a file").expect("a file");
+    let replayed = program.run("replay artifacts/violates-8 --artifacts taken/below");
+    assert_eq!(replayed["replay"]["reproduced"], json!(true), "{replayed}");
+    let drawn = program.line("replay --scenario violates --seed 8 --artifacts taken/below");
+    assert_eq!(drawn.code, Some(2), "{drawn:?}");
+    assert!(drawn.err.contains("can't be written there"), "{}", drawn.err);
+}
+
+#[test]
 fn turns_decide() {
     let program = program();
     program.run("run --scenarios violates --seed 8 --strategy random");

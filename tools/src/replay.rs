@@ -44,7 +44,9 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
         let (events_max, json) = (events_max(arguments), arguments.json);
         return Until { scenario, plan, turns, step, events_max, json }.show();
     }
-    keep::check_folder(&arguments.artifacts.artifacts)?;
+    if again.recorded.is_none() {
+        keep::check_folder(&arguments.artifacts.artifacts)?;
+    }
     let tracing = arguments.trace.as_deref().map(Tracing::create).transpose()?;
     let mut sink = sink(arguments.json);
     sink.event(&RunEvent::Drawn { plan: &again.plan, note: again.note.as_deref() }).or_else(unless_closed)?;
