@@ -8,7 +8,7 @@
 //! - Else, if calls don't come as they were recorded, those runs were perhaps not near it at all. So the plan runs at random, with other draws of latencies
 //!   and entropy each time, [`RANDOM_RUNS`] times; or, where it is known how often it fails so at random, as often as it takes to see that with 99 %.
 //!   If one of them fails alike, the failure is there.
-//! - Else, if the run that follows all turns fails otherwise, or most of the others do, nothing can be told: what comes first may hide it.
+//! - Else, if the run that follows all turns fails otherwise or gives no result, or most of the others do, nothing can be told: what comes first may hide it.
 //! - Else, if too few of the recorded calls came as recorded and the runs at random prove too little, nothing can be told.
 //! - Else it is gone. What still fails in a share p of n such runs is taken for gone with the probability (1 − p)^n.
 
@@ -121,7 +121,7 @@ pub fn presence(recorded: &Recorded, runner: &mut dyn Runner, effort: Effort) ->
     let found =
         Presence { verdict: Verdict::Gone, follows: false, nearby: none, random: none, drift: None, followed: 0.0 };
     let fresh = recorded.plan.seed.stream("presence");
-    Looking { recorded, runner, effort, fresh, others: 0, found }.look()
+    Looking { recorded, runner, effort, fresh, others: 0, lost: 0, found }.look()
 }
 
 struct Looking<'a> {
@@ -131,6 +131,8 @@ struct Looking<'a> {
     fresh: Stream,
     /// Runs that fail otherwise.
     others: u64,
+    /// Runs that gave no result.
+    lost: u64,
     found: Presence,
 }
 
@@ -162,6 +164,9 @@ impl Looking<'_> {
                 Verdict::Unclear("the run that follows the recorded turns gives no result".to_owned())
             }
             Some(other) => Verdict::Unclear(format!("another violation comes first: {other}")),
+            None if self.lost > told => {
+                Verdict::Unclear(format!("{} of {} runs give no result", self.lost, told + self.lost))
+            }
             None if self.others * 2 > told => {
                 Verdict::Unclear(format!("{} of {told} runs fail otherwise", self.others))
             }
@@ -201,7 +206,11 @@ impl Looking<'_> {
                 }
                 trials.push(trial);
             }
-            for tried in self.runner.run(trials)?.into_iter().flatten() {
+            for tried in self.runner.run(trials)? {
+                let Some(tried) = tried else {
+                    self.lost += 1;
+                    continue;
+                };
                 let fails_alike = tried.failed_as(&self.recorded.fingerprint);
                 share.add(fails_alike);
                 self.others += u64::from(!fails_alike && tried.violation.is_some());
@@ -222,6 +231,9 @@ mod tests {
 
     const STEPS: u64 = 1000;
 
+    /// How it fails that ends its process.
+    const LOST: &str = "lost";
+
     /// Runs by a rule: how it fails, and how many calls are followed.
     struct Rule<F>(F);
 
@@ -229,7 +241,7 @@ mod tests {
         fn run(&mut self, trials: Vec<Trial>) -> Result<Vec<Option<Tried>>, Stopped> {
             let try_one = |trial: Trial| {
                 let (fails, calls_followed) = (self.0)(&trial.guide.expect("a guide"));
-                Some(Tried {
+                (fails != Some(LOST)).then(|| Tried {
                     hits: Vec::new(),
                     violation: fails.map(|id| Violation::new(id, "it failed")),
                     processes: Vec::new(),
@@ -306,6 +318,8 @@ mod tests {
         assert!(matches!(&other.verdict, Verdict::Unclear(why) if why.contains("other/-/-/-")), "{other:?}");
         let others = found(Effort::default(), |guide| (guide.leave_after.is_some().then_some("other"), STEPS));
         assert!(matches!(&others.verdict, Verdict::Unclear(why) if why.contains("40 of 40")), "{others:?}");
+        let lost = found(Effort::default(), |guide| (guide.leave_after.is_some().then_some(LOST), STEPS));
+        assert!(matches!(&lost.verdict, Verdict::Unclear(why) if why.contains("40 of 40")), "{lost:?}");
         let far = found(Effort::default(), |_| (None, STEPS / 3));
         assert!(matches!(&far.verdict, Verdict::Unclear(why) if why.contains("33 %")), "{far:?}");
     }
