@@ -117,9 +117,11 @@ impl Draft {
                     let _ = fs::remove_file(self.path.join(name));
                     self.write(name, &contents)?;
                 }
-                // Another process may have taken the name meanwhile: a folder with something in it is never replaced.
-                if fs::rename(&self.path, &path).is_ok() {
-                    return Ok(path);
+                match fs::rename(&self.path, &path) {
+                    Ok(()) => return Ok(path),
+                    // Another process may have taken the name meanwhile: a folder with something in it is never replaced.
+                    Err(_) if path.exists() => {}
+                    Err(error) => return Err(error).with_context(|| format!("making {}", path.display())),
                 }
             }
             if fs::read(path.join(key)).is_ok_and(|there| there == contents) {
@@ -224,6 +226,21 @@ mod tests {
         let name = fs::read_to_string(folder.join("storm-7-2/name")).expect("the second name");
         assert_eq!(name, folder.join("storm-7-2").display().to_string());
         assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 2, "no draft is left");
+        fs::remove_dir_all(&folder).expect("cleaning up");
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_had_is_tried_once() {
+        let folder = folder("nowhere");
+        let draft = draft(&folder).expect("a draft");
+        draft.write("key", b"one").expect("a file");
+        let asked = std::cell::Cell::new(0);
+        let error = draft.publish("nowhere/storm-7", "key", |_| {
+            asked.set(asked.get() + 1);
+            Ok(Vec::new())
+        });
+        let error = format!("{:#}", error.expect_err("there is no such folder"));
+        assert!(error.contains("nowhere/storm-7: ") && asked.get() == 1, "{error}, asked {} times", asked.get());
         fs::remove_dir_all(&folder).expect("cleaning up");
     }
 
