@@ -28,6 +28,11 @@ fn a_failure_becomes_smaller_and_stays_the_same_failure() {
     let replayed = program.run(&format!("replay {path}"));
     assert_eq!(replayed["replay"], json!({"reproduced": true, "drift": null, "differs": []}));
     assert_eq!(&replayed["violations"][0]["fingerprint"], fingerprint);
+    // What is shrunk once more is another failure: the folder's own is still told.
+    let findings = || std::fs::read_to_string(program.folder.path().join("artifacts/violates-8/findings.json"));
+    let before = findings().expect("findings");
+    shrink(&program, &format!("{path} --jobs 2"));
+    assert_eq!(findings().expect("findings"), before);
 }
 
 #[test]

@@ -133,13 +133,15 @@ pub(crate) fn findings(folder: &Path) -> Findings {
     Findings { reproduce, ..findings.unwrap_or_default() }
 }
 
-/// Adds to what has been found of the failure that a reproducer is of, and to its picture. A reproducer that lies alone has none.
+/// Adds to what has been found of the failure that a folder or the reproducer in it is of, and to its picture. A reproducer that lies alone has none. Nor has
+/// a smaller failure beside it: its sizes and steps are its own, and would be wrong in the picture.
 ///
 /// # Errors
 /// What can't be written.
 pub(crate) fn add_to_findings(reproducer: &Path, add: impl FnOnce(&mut Findings)) -> Result<()> {
     let folder = if reproducer.is_dir() { reproducer } else { reproducer.parent().unwrap_or(Path::new(".")) };
-    if !folder.join(TRACE_FILE).exists() {
+    let is_of_folder = reproducer.is_dir() || reproducer.ends_with(reproducer::FILE);
+    if !is_of_folder || !folder.join(TRACE_FILE).exists() {
         return Ok(());
     }
     let mut found = findings(folder);

@@ -16,7 +16,6 @@ use crate::catalogue::Catalogue;
 use crate::cli::BisectArguments;
 use crate::exit::{Exit, Problem, Result};
 use crate::picture::{Bisected, Estimate};
-use crate::reproducer;
 use crate::shell;
 use crate::sweep::{Pool, interrupt_flag, jobs};
 use moment::Moment;
@@ -66,10 +65,7 @@ fn in_time(catalogue: Catalogue, program: &str, arguments: &BisectArguments) -> 
     let steps: Vec<u64> = found.decisive.iter().map(|decisive| decisive.step).collect();
     let moments = moment::look(&subject, &steps)?;
     let words = told::in_words(&subject, &found);
-    // A smaller failure beside it has steps of its own: they would be wrong in the picture.
-    if arguments.file.is_dir() || arguments.file.ends_with(reproducer::FILE) {
-        artifacts::add_to_findings(&arguments.file, |known| known.bisected = Some(findings(&subject, &found, words)))?;
-    }
+    artifacts::add_to_findings(&arguments.file, |known| known.bisected = Some(findings(&subject, &found, words)))?;
     let command = command(program, arguments, &found, &moments);
     let told = Told {
         subject: &subject,
