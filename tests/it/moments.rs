@@ -46,6 +46,16 @@ fn plans_and_failures_are_run_and_compared() {
 }
 
 #[test]
+fn a_failure_of_a_crash_point_ends_where_it_ended() {
+    let program = program();
+    let words = "--seed 0 --faults none --set mutant=wal-deleted-on-recovery --crash-points all";
+    let run = program.run(&format!("run --scenarios guillotine {words}"));
+    assert_eq!(run["violations"][0]["fingerprint"], "recovers/recovery/agent/failed", "{run}");
+    let said = program.line("compare artifacts/guillotine-0 artifacts/guillotine-0/reproducer.toml");
+    assert_eq!(said.code, Some(0), "{}", said.out);
+}
+
+#[test]
 fn the_state_at_a_step_is_told() {
     let program = program();
     let run =

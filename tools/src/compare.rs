@@ -11,6 +11,7 @@ use crate::reproducer::{self, Replayable};
 use crate::shell;
 use crate::traced::{self, Tracing};
 use seedstorm_sim::Settings;
+use seedstorm_sim::invariant::CrashPoints;
 use seedstorm_sim::schedule::Guide;
 use seedstorm_sim::trace::drift::Difference;
 use seedstorm_sim::trace::file::Reader;
@@ -139,9 +140,10 @@ fn is_text(path: &Path) -> std::io::Result<bool> {
 
 /// Runs a reproducer or a plan, and keeps its trace for as long as it is needed.
 fn run_traced(catalogue: Catalogue, path: &Path) -> Result<Temporary> {
-    let (plan, turns) = match reproducer::read(path)? {
-        Replayable::Plan(plan) => (*plan, None),
-        Replayable::Recorded(recorded, _) => (recorded.plan, recorded.turns),
+    let (plan, turns, crash_points) = match reproducer::read(path)? {
+        Replayable::Plan(plan) => (*plan, None, CrashPoints::None),
+        // A violation that is found at a crash point ends the run there.
+        Replayable::Recorded(recorded, _) => (recorded.plan, recorded.turns, recorded.crash_points),
     };
     let scenario = catalogue.named(&plan.scenario)?;
     scenario.check(&plan).map_err(|error| Problem::usage(format!("{}: {error}", path.display())))?;
@@ -150,6 +152,7 @@ fn run_traced(catalogue: Catalogue, path: &Path) -> Result<Temporary> {
     let temporary = Temporary(free.into_iter().find(|path| !path.exists()).unwrap_or_default());
     let tracing = Tracing::create(&temporary.0)?;
     let settings = Settings {
+        crash_points,
         guide: turns.map(|turns| Guide { turns, ..Guide::default() }),
         listener: Some(tracing.listener()),
         ..Settings::default()
