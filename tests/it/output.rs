@@ -154,6 +154,9 @@ fn a_reader_that_leaves_is_no_panic() {
         "run --scenarios violates --seed 3",
         "run --scenarios violates --seed 3 --json",
         "replay --scenario violates --seed 3",
+        "run --scenarios violates --seed 8",
+        "replay --git-bisect artifacts/violates-3",
+        "compare artifacts/violates-3 artifacts/violates-8",
     ] {
         let mut child =
             program.command(&words.split(' ').collect::<Vec<_>>()).stdout(Stdio::piped()).spawn().expect("it starts");

@@ -4,7 +4,7 @@
 use crate::artifacts::TRACE_FILE;
 use crate::catalogue::Catalogue;
 use crate::cli::CompareArguments;
-use crate::exit::{Exit, Problem, Result};
+use crate::exit::{Exit, Problem, Result, unless_closed};
 use crate::measured;
 use crate::report::{SCHEMA_VERSION, grouped};
 use crate::reproducer::{self, Replayable};
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn compare(catalogue: Catalogue, program: &str, arguments: &CompareArguments) -> Result<Exit> {
     let mut sides = [Side::open(catalogue, &arguments.first)?, Side::open(catalogue, &arguments.second)?];
     let parting = part(&mut sides, arguments.context)?;
-    let mut output = std::io::stdout();
+    let mut text = Vec::new();
     if arguments.json {
         let object = Object {
             schema_version: SCHEMA_VERSION,
@@ -39,19 +39,20 @@ pub(crate) fn compare(catalogue: Catalogue, program: &str, arguments: &CompareAr
             in_deeds: parting.in_deeds.as_ref(),
             events: parting.events,
         };
-        writeln!(output, "{}", serde_json::to_string(&object).map_err(anyhow::Error::new)?)?;
+        writeln!(text, "{}", serde_json::to_string(&object).map_err(anyhow::Error::new)?)?;
     } else {
-        parting.tell(&mut output)?;
+        parting.tell(&mut text)?;
         let step = parting.in_deeds.as_ref().or(parting.exact.as_ref()).map(|place| place.step);
         if let Some(step) = step
             && let Some(source) = sides.iter().find_map(|side| side.runs_again.as_ref())
         {
             let command =
                 [program, "replay", &source.display().to_string(), "--until", &step.to_string()].map(str::to_owned);
-            writeln!(output, "\n{}", shell::line(command.iter().map(String::as_str)))?;
+            writeln!(text, "\n{}", shell::line(command.iter().map(String::as_str)))?;
         }
     }
-    output.flush()?;
+    let mut output = std::io::stdout();
+    output.write_all(&text).and_then(|()| output.flush()).or_else(unless_closed)?;
     Ok(if parting.exact.is_some() { Exit::Violated } else { Exit::Pass })
 }
 

@@ -3,7 +3,7 @@
 
 use crate::catalogue::Catalogue;
 use crate::cli::ReplayArguments;
-use crate::exit::{Exit, Problem, Result};
+use crate::exit::{Exit, Problem, Result, unless_closed};
 use crate::reproducer::{self, REPRODUCER_FORMAT, Replayable};
 use crate::sweep::{Pool, WORKER_INVARIANTS, interrupt_flag, jobs};
 use seedstorm_sim::explore::presence::{Effort, Presence, Recorded, Verdict, presence};
@@ -97,23 +97,25 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
         Err(Problem::OutputClosed) => Report::of(Judged::Broken, "the output was closed"),
     };
     let mut output = std::io::stdout();
-    if arguments.json {
-        let text = serde_json::to_string(&report).map_err(anyhow::Error::new)?;
-        writeln!(output, "{text}")?;
-    } else {
-        if let Some(drift) = &report.drift {
-            writeln!(output, "drift: {drift}")?;
-        }
-        let verdict = match report.verdict {
-            Judged::Gone => "the violation is gone",
-            Judged::There => "the violation is there",
-            Judged::Unclear => "this can't be judged",
-            Judged::Broken => "error",
-        };
-        writeln!(output, "{verdict}: {}", report.why)?;
-    }
-    output.flush()?;
+    let told = output.write_all(in_words(&report, arguments.json)?.as_bytes()).and_then(|()| output.flush());
+    // Git reads the exit code, whoever reads the words.
+    told.or_else(unless_closed)?;
     Ok(report.verdict.exit())
+}
+
+fn in_words(report: &Report, json: bool) -> Result<String> {
+    if json {
+        let text = serde_json::to_string(report).map_err(anyhow::Error::new)?;
+        return Ok(format!("{text}\n"));
+    }
+    let drift = report.drift.as_ref().map_or_else(String::new, |drift| format!("drift: {drift}\n"));
+    let verdict = match report.verdict {
+        Judged::Gone => "the violation is gone",
+        Judged::There => "the violation is there",
+        Judged::Unclear => "this can't be judged",
+        Judged::Broken => "error",
+    };
+    Ok(format!("{drift}{verdict}: {}\n", report.why))
 }
 
 fn judge(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Report> {

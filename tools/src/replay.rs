@@ -101,13 +101,17 @@ fn stop_at_drift(
     step: u64,
 ) -> Result<Exit> {
     let drift = result.replay.as_ref().and_then(|replay| replay.drift.as_deref()).unwrap_or_default();
+    let say = |words: &str| writeln!(std::io::stdout(), "{words}").or_else(unless_closed);
     if !arguments.json {
-        writeln!(std::io::stdout(), "stopped at the first step that is not as recorded (--strict)\n  {drift}\n")?;
+        say(&format!("stopped at the first step that is not as recorded (--strict)\n  {drift}\n"))?;
     }
     let (events_max, json) = (events_max(arguments), arguments.json);
-    Until { scenario, plan, turns, step, events_max, json }.show()?;
+    match (Until { scenario, plan, turns, step, events_max, json }).show() {
+        Ok(_) | Err(Problem::OutputClosed) => {}
+        Err(problem) => return Err(problem),
+    }
     if !arguments.json {
-        writeln!(std::io::stdout(), "{}", command(program, arguments))?;
+        say(&command(program, arguments))?;
     }
     Ok(Exit::Vacuous)
 }
