@@ -72,6 +72,7 @@ fn the_state_at_a_step_is_told() {
     assert_eq!(object["state"]["step"], steps - 1);
     assert_eq!(object["last_events"].as_array().map(Vec::len), Some(5));
     assert!(object["state"]["tables"].to_string().contains("/swarm/state.db agents (name, status"), "{object}");
+    assert_eq!(program.line(&format!("replay {path} --until {steps} --verbose={}", u64::MAX)).code, Some(0));
     let late = program.line(&format!("replay {path} --until {}", steps + 9999));
     assert_eq!(late.code, Some(2));
     assert!(late.err.contains("nothing happens at that step"), "{}", late.err);

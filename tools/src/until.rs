@@ -61,7 +61,7 @@ impl Until<'_> {
                 return;
             }
             // A step may make several events, or none: the state is that after the last one up to there.
-            if event.step == step || event.step + events_max as u64 >= step {
+            if event.step == step || event.step.saturating_add(events_max as u64) >= step {
                 if seen.events.len() == events_max {
                     seen.events.pop_front();
                 }
