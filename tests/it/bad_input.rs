@@ -41,6 +41,7 @@ const BAD: &[(&str, &[&str])] = &[
     ("replay nowhere.toml", &["nowhere.toml", "No such file"]),
     ("replay nowhere.toml --seed 4", &["--seed"]),
     ("replay --scenario stedy --seed 4", &["did you mean `steady`?"]),
+    ("bisect nowhere.toml --commits a..b --jobs 2", &["--commits", "--jobs"]),
     ("report", &["TRACE|DIR"]),
     ("report nowhere.trace", &["nowhere.trace", "No such file"]),
     ("report /proc/version", &["/proc/version", "byte 0: this is no trace: it begins with"]),

@@ -31,7 +31,7 @@ pub(crate) struct BisectArguments {
     pub(crate) json: bool,
 
     /// Bisect commits of the git repository that this is called in: GOOD is without the failure, BAD has it.
-    #[arg(long, value_name = "GOOD..BAD", conflicts_with = "budget")]
+    #[arg(long, value_name = "GOOD..BAD", conflicts_with_all = ["budget", "jobs", "seed_timeout"])]
     pub(crate) commits: Option<String>,
 
     /// Where the build leaves the program, from the worktree's top [default: target/release/ and this program's name].
