@@ -313,11 +313,14 @@ fn futures_around_blocking_code_are_polled_where_it_begins_and_ends_and_where_on
     });
 }
 
+/// A future that something else than its task holds.
+type Boxed = Pin<Box<dyn Future<Output = ()>>>;
+
 #[test]
 fn code_that_drops_its_own_future_is_cut_off_when_it_suspends() {
     let outcome = pass(&plan(5), |_, world| {
         world.process("caller", 0, |sys| async move {
-            let place: Rc<RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>>> = Rc::default();
+            let place: Rc<RefCell<Option<Boxed>>> = Rc::default();
             let (own, seen) = (place.clone(), Rc::new(Cell::new(None)));
             let noted = seen.clone();
             let work = sys.blocking(move |os| {

@@ -27,6 +27,9 @@ pub fn must_retire() -> bool {
 
 type Work<T> = Box<dyn FnOnce(&Os) -> T>;
 
+/// A coroutine that nothing drops by itself.
+type Undropped<T> = ManuallyDrop<Coroutine<(), Signal, T, DefaultStack>>;
+
 /// Blocking code as a future.
 ///
 /// Dropping it cuts the code off: its announced call never happened, and every further one fails with [`crate::Errno::Dead`] and has no
@@ -43,7 +46,7 @@ struct Code<T> {
     work: Cell<Option<Work<T>>>,
     /// Dropped only when it has returned: its stack may hold C frames, which must never be unwound by force. Nobody but `resume` and `let_leave`
     /// touches it, and neither while it runs: see `is_running`.
-    coroutine: UnsafeCell<Option<ManuallyDrop<Coroutine<(), Signal, T, DefaultStack>>>>,
+    coroutine: UnsafeCell<Option<Undropped<T>>>,
     /// Whether the code is what runs now. It may drop its own future, if it has a way to it.
     is_running: Cell<bool>,
     /// The future was dropped while the code ran.
