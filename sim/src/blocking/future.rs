@@ -3,11 +3,12 @@
 use super::current::Current;
 use super::os::{Os, Signal};
 use super::request::RequestPointer;
+use super::spans::Around;
 use super::{spans, stacks};
 use crate::sys::{Identity, Sys};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use std::cell::{Cell, UnsafeCell};
+use std::cell::{Cell, RefCell, UnsafeCell};
 use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,17 +54,19 @@ struct Code<T> {
     is_abandoned: Cell<bool>,
     /// The call that the suspended coroutine waits for.
     request: Cell<Option<RequestPointer>>,
-    /// The task that made it: the one that polled last.
+    /// The task that made it: the one that ran when the code made the call.
     by: Cell<Identity>,
     /// What the code has returned, until the future gives it.
     value: Cell<Option<T>>,
+    /// The spans that the future was polled in last: those of the futures around it. Whether somebody listens must not decide who is polled.
+    around: RefCell<spans::Kept>,
     os: Rc<Os>,
 }
 
 /// A suspended coroutine that the executor can resume.
 pub(crate) trait Resume {
     /// Lets the granted call take effect if it is this code's, and resumes the code. True if the program must be polled: the code has returned, or
-    /// the grant is for something else.
+    /// nobody awaits it any more. A step that grants it nothing leaves it as it is: that is a wake-up which a poll since has served.
     fn resume(&self, waker: &Waker) -> bool;
 }
 
@@ -82,6 +85,7 @@ impl Sys {
             request: Cell::new(None),
             by: Cell::new(self.identity),
             value: Cell::new(None),
+            around: RefCell::default(),
             os: Rc::new(Os::new(self.clone())),
         }))
     }
@@ -100,8 +104,8 @@ impl<T: 'static> Future for Blocking<T> {
         } else if let Some(work) = code.work.take() {
             code.start(work, context.waker());
         }
-        // Where somebody listens, the spans of the futures around it are entered only if they are polled.
-        if code.request.get().is_some() && spans::is_off() {
+        if code.request.get().is_some() {
+            code.around.replace(spans::entered());
             code.os.sys.kernel.resumes(code.clone());
         }
         match code.value.take() {
@@ -114,6 +118,8 @@ impl<T: 'static> Future for Blocking<T> {
 impl<T: 'static> Resume for Code<T> {
     #[inline]
     fn resume(&self, waker: &Waker) -> bool {
+        let around = self.around.borrow();
+        let _entered = Around::enter(&around);
         self.advance(waker) && self.request.get().is_none()
     }
 }

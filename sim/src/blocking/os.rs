@@ -90,6 +90,6 @@ impl Os {
         // coroutine's code alone, so whoever calls this runs on it.
         unsafe { (*self.yielder.get()).suspend(signal) };
         self.outer_span.set(spans::innermost());
-        spans::enter_again(left);
+        spans::enter_again(&left);
     }
 }

@@ -1,4 +1,5 @@
-//! The tracing spans that blocking code has entered stay with its coroutine: else they would seem to be entered by whoever runs next.
+//! The tracing spans that blocking code has entered stay with its coroutine: else they would seem to be entered by whoever runs next. Those of the futures
+//! around it are entered again where it is resumed without them.
 
 use tracing::level_filters::LevelFilter;
 use tracing::{Id, Span, dispatcher};
@@ -20,7 +21,7 @@ pub(super) fn leave(outer: Option<u64>) -> Left {
 
 /// Whether nobody listens.
 #[inline]
-pub(super) fn is_off() -> bool {
+fn is_off() -> bool {
     LevelFilter::current() == LevelFilter::OFF
 }
 
@@ -40,9 +41,64 @@ fn leave_all(outer: Option<u64>) -> Left {
 
 /// Enters them again, the outermost first.
 #[inline]
-pub(super) fn enter_again(left: Left) {
+pub(super) fn enter_again(left: &[Id]) {
     for id in left.iter().rev() {
         dispatcher::get_default(|dispatch| dispatch.enter(id));
+    }
+}
+
+/// Spans that something was polled in, the innermost first. They stay open as long as this lives. Empty when nobody traces.
+#[derive(Default)]
+pub(super) struct Kept(Vec<Id>);
+
+impl Drop for Kept {
+    #[inline]
+    fn drop(&mut self) {
+        for id in std::mem::take(&mut self.0) {
+            dispatcher::get_default(|dispatch| dispatch.try_close(id.clone()));
+        }
+    }
+}
+
+/// The spans that are entered now.
+#[inline]
+pub(super) fn entered() -> Kept {
+    if is_off() { Kept::default() } else { entered_now() }
+}
+
+#[cold]
+fn entered_now() -> Kept {
+    // A subscriber tells of the innermost one alone.
+    let entered = leave_all(None);
+    enter_again(&entered);
+    Kept(entered.iter().map(|id| dispatcher::get_default(|dispatch| dispatch.clone_span(id))).collect())
+}
+
+/// Spans in which a future was polled, entered again as long as this lives: those that are not entered anyway.
+pub(super) struct Around<'a>(&'a [Id]);
+
+impl<'a> Around<'a> {
+    /// Enters them. They are those that [`entered`] has told.
+    #[inline]
+    pub(super) fn enter(Kept(spans): &'a Kept) -> Around<'a> {
+        if spans.is_empty() { Around(&[]) } else { Around::enter_missing(spans) }
+    }
+
+    #[cold]
+    fn enter_missing(spans: &'a [Id]) -> Around<'a> {
+        let innermost = innermost();
+        let inside = spans.iter().position(|id| Some(id.into_u64()) == innermost).unwrap_or(spans.len());
+        enter_again(&spans[..inside]);
+        Around(&spans[..inside])
+    }
+}
+
+impl Drop for Around<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        for id in self.0 {
+            dispatcher::get_default(|dispatch| dispatch.exit(id));
+        }
     }
 }
 
