@@ -6,7 +6,7 @@
 
 use super::way::{Attempt, Attempting, Grant, Way};
 use super::{Holder, LockError, LockName, OwnerRecord};
-use crate::file::{Temporary, create_directory, read_whole, remove, replace_volatile, seal, unseal, write_durably};
+use crate::file::{Temporary, create_directory, read_sealed, remove, replace_volatile, seal, unseal, write_durably};
 use crate::mutant::Mutant;
 use seedstorm_sim::sys::claim::Exclusion;
 use seedstorm_sim::{Errno, Sys};
@@ -59,7 +59,7 @@ impl Lease {
 
     /// The lease of a token, unless it may be taken over. A damaged record is nobody's: the token protects what the lease can't.
     async fn in_force(&self, sys: &Sys, lock: &LockName, token: u64) -> Result<Option<OwnerRecord>, LockError> {
-        let bytes = read_whole(sys, &self.path(lock, token)).await.map_err(|error| LockError::of_file(lock, &error))?;
+        let bytes = read_sealed(sys, &self.path(lock, token)).await.map_err(|error| LockError::of_file(lock, &error))?;
         let record = bytes.and_then(|bytes| unseal::<Record>(&bytes).ok());
         let Some(record) = record.filter(|record| !record.is_released && record.until_ns > sys.wall_ns()) else {
             return Ok(None);

@@ -8,7 +8,7 @@
 
 use super::way::{Attempt, Attempting, Grant, Way};
 use super::{Holder, LockError, LockName, OwnerRecord};
-use crate::file::{Damage, FileError, Temporary, read_whole, remove, seal, unseal, write_durably};
+use crate::file::{Damage, FileError, Temporary, read_sealed, remove, seal, unseal, write_durably};
 use crate::mutant::{Mutant, is};
 use seedstorm_sim::sys::claim::Exclusion;
 use seedstorm_sim::sys::{LockMode, OpenFlags};
@@ -52,7 +52,7 @@ impl OwnerFile {
     }
 
     async fn look(&self, sys: &Sys, lock: &LockName) -> Result<Found, LockError> {
-        let Some(bytes) = read_whole(sys, &self.path(lock)).await.map_err(|error| LockError::of_file(lock, &error))?
+        let Some(bytes) = read_sealed(sys, &self.path(lock)).await.map_err(|error| LockError::of_file(lock, &error))?
         else {
             self.unreadable.borrow_mut().remove(lock);
             return Ok(Found::Free);
@@ -137,7 +137,7 @@ impl OwnerFile {
             Err(Errno::WouldBlock) => return Ok(false),
             Err(source) => return Err(refused("flock")(source)),
         }
-        let now = read_whole(sys, &self.path(lock)).await.map_err(|error| LockError::of_file(lock, &error))?;
+        let now = read_sealed(sys, &self.path(lock)).await.map_err(|error| LockError::of_file(lock, &error))?;
         let is_same =
             now.as_deref() == Some(judged) || is(self.mutant, Mutant::ReclaimWithoutIdentityCheck) && now.is_some();
         if is_same {

@@ -8,6 +8,7 @@ use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
 use std::cell::RefCell;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -252,10 +253,15 @@ impl Invariant for NoLostWrite {
                     format!("transition {number} was acknowledged to {by}, and made anew for {then}: it was lost");
                 return Err(self.violation(message, ROW, "lost"));
             }
-            let before = self.acknowledged.insert(key.clone(), effect.clone());
-            if let Some(before) = before.filter(|before| *before != effect) {
-                let message = format!("{}#{} took effect twice: {before:?}, then {effect:?}", key.agent, key.number);
-                return Err(self.violation(message, ROW, "doubled"));
+            match self.acknowledged.entry(key) {
+                Entry::Vacant(entry) => drop(entry.insert(effect)),
+                Entry::Occupied(mut entry) if *entry.get() != effect => {
+                    let before = entry.insert(effect);
+                    let (OperationKey { agent, number }, effect) = (entry.key(), entry.get());
+                    let message = format!("{agent}#{number} took effect twice: {before:?}, then {effect:?}");
+                    return Err(self.violation(message, ROW, "doubled"));
+                }
+                Entry::Occupied(_) => {}
             }
         }
         Ok(())
