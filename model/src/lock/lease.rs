@@ -119,12 +119,14 @@ impl Way for Lease {
             if !self.make(sys, lock, token).await? {
                 return Ok(Attempt::Busy(Holder::Unknown));
             }
-            if self.tokens(sys, lock).await?.first() != Some(&token) {
+            let tokens = self.tokens(sys, lock).await?;
+            if tokens.first() != Some(&token) {
                 // While we were slow, others took the lease, and removed the file whose place ours has now.
                 remove(sys, &self.path(lock, token)).await;
                 return Ok(Attempt::Busy(Holder::Unknown));
             }
-            Ok(Attempt::Acquired(Grant { token: Some(token), took_over: newest > 0, ..Grant::plain() }))
+            let left_over = tokens[1..].iter().map(|older| self.path(lock, *older)).collect();
+            Ok(Attempt::Acquired(Grant { token: Some(token), took_over: newest > 0, left_over, ..Grant::plain() }))
         })
     }
 
@@ -132,13 +134,12 @@ impl Way for Lease {
     fn settle<'a>(
         &'a self,
         sys: &'a Sys,
-        lock: &'a LockName,
+        _lock: &'a LockName,
         grant: &'a mut Grant,
     ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
         Box::pin(async move {
-            let (Some(ours), Ok(tokens)) = (grant.token, self.tokens(sys, lock).await) else { return };
-            for token in tokens.into_iter().filter(|token| *token < ours) {
-                remove(sys, &self.path(lock, token)).await;
+            for path in std::mem::take(&mut grant.left_over) {
+                remove(sys, &path).await;
             }
         })
     }

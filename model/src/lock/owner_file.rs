@@ -115,7 +115,7 @@ impl OwnerFile {
         }
         let temporary = temporary.close().await.map_err(|error| LockError::of_file(lock, &error))?;
         match sys.link(&temporary, &path).await {
-            Ok(()) => Ok(Some(Grant { left_over: Some(temporary), ..Grant::plain() })),
+            Ok(()) => Ok(Some(Grant { left_over: vec![temporary], ..Grant::plain() })),
             Err(error) => {
                 remove(sys, &temporary).await;
                 if error == Errno::Exists {
@@ -177,7 +177,7 @@ impl Way for OwnerFile {
         grant: &'a mut Grant,
     ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
         Box::pin(async move {
-            if let Some(temporary) = grant.left_over.take() {
+            for temporary in std::mem::take(&mut grant.left_over) {
                 remove(sys, &temporary).await;
             }
         })

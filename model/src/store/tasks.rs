@@ -159,13 +159,17 @@ impl Store {
                 return Ok(Verdict::Found(effect));
             }
             let leave = || {
-                let mut leave = attempt.connection.prepare_cached(
-                    "UPDATE tasks SET holder = NULL, token = NULL, expires_ns = NULL,
-                       state = iif(EXISTS (SELECT 1 FROM checklist WHERE task = ?1 AND generation IS NULL), 'open', 'done')
-                     WHERE name = ?1 AND token = ?2 RETURNING state = 'done'",
+                let connection = attempt.connection;
+                let mut unticked = connection.prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM checklist WHERE task = ?1 AND generation IS NULL)",
+                )?;
+                let is_done = !unticked.query_row([&task], |row| row.get::<_, bool>(0))?;
+                let mut leave = connection.prepare_cached(
+                    "UPDATE tasks SET holder = NULL, token = NULL, expires_ns = NULL, state = ?3 WHERE name = ?1 AND token = ?2",
                 )?;
                 let proof = if is(attempt.config.mutant, Mutant::TaskLeftByGeneration) { generation } else { token };
-                leave.query_row(params![task, proof as i64], |row| row.get::<_, bool>(0)).optional()
+                let left = leave.execute(params![task, proof as i64, if is_done { "done" } else { "open" }])?;
+                Ok((left > 0).then_some(is_done))
             };
             match leave().map_err(attempt.trouble("leave a task"))? {
                 None => Ok(Verdict::Refuse("not-holder")),
