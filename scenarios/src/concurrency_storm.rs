@@ -29,9 +29,11 @@ const WORKLOAD: Workload = Workload {
         ("verify", 1),
         ("task-needs", 4),
     ],
-    calm_halves: [
-        &["board-write", "task-claim", "task-check", "task-leave", "verify"],
-        &["note", "document", "board-read", "checkpoint", "remember"],
+    calm_turns: &[
+        &["task-claim", "task-check", "task-leave"],
+        &["board-write", "note", "verify"],
+        &["document", "checkpoint"],
+        &["board-read", "remember"],
     ],
     // (kind, chance that a seed has it in percent, how many at most).
     faults: Menu(&[

@@ -31,7 +31,7 @@ pub fn populate(plan: &Plan, world: &mut World) {
             }
         }
     });
-    for (index, script) in (0..).zip(Script::of_agents(plan, flood.workers as u32)) {
+    for (index, script) in (0..).zip(Script::of_agents(plan, flood.workers as u32, Operation::clone)) {
         let flood = flood.clone();
         world.process("agent", index, move |sys| run(sys, flood.clone(), script.clone()));
     }
@@ -80,7 +80,7 @@ impl Flood {
 const MS: u64 = 1_000_000;
 const SECOND_NS: u64 = 1000 * MS;
 
-async fn run(sys: Sys, flood: Rc<Flood>, script: Rc<Script>) -> Exit {
+async fn run(sys: Sys, flood: Rc<Flood>, script: Rc<Script<Operation>>) -> Exit {
     script.exit(carry_out(&sys, &flood, &script).await)
 }
 
@@ -113,7 +113,7 @@ impl Retry {
 /// An idle agent polls more and more seldom: at least this often, in nanoseconds, or as often as a busy one if that is more seldom.
 const IDLE_LONGEST_NS: u64 = 400 * MS;
 
-async fn carry_out(sys: &Sys, flood: &Flood, script: &Script) -> Result<(), End> {
+async fn carry_out(sys: &Sys, flood: &Flood, script: &Script<Operation>) -> Result<(), End> {
     let mut member = Member::join(sys, &flood.config).await?;
     let (mut sending, mut answering, mut finishing) = (Retry::new(), Retry::new(), Retry::new());
     let mut poll = Poll { at_ns: 0, pause_ns: flood.poll_ns };
@@ -131,7 +131,7 @@ async fn carry_out(sys: &Sys, flood: &Flood, script: &Script) -> Result<(), End>
                 if begun.replace(operation.id) != Some(operation.id) {
                     sys.begin_operation(operation.id);
                 }
-                if try_to(sys, &mut sending, member.send(sys, &outgoing(operation)).await?) {
+                if try_to(sys, &mut sending, member.send(sys, &outgoing(&operation.work)).await?) {
                     script.advance();
                     due_ns = 0;
                 }

@@ -31,7 +31,7 @@ const WORKLOAD: Workload = Workload {
         ("remember", 14),
         ("verify", 4),
     ],
-    calm_halves: [
+    calm_turns: &[
         &["board-write", "task-claim", "task-check", "task-leave", "introspect", "remember", "status"],
         &["note", "document", "board-read", "checkpoint", "task-claim", "verify", "sleep", "status"],
     ],

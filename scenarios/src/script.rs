@@ -19,19 +19,33 @@ const FAILURES_MAX: u32 = 100;
 
 /// What an agent is to do, and how far it has got. It outlives the agent's deaths, as a person at a terminal would: an operation that was not
 /// answered is asked for again.
-pub(crate) struct Script {
-    operations: Vec<Operation>,
+pub(crate) struct Script<W> {
+    operations: Vec<Planned<W>>,
     next: Cell<usize>,
     /// How often the agent has ended by itself.
     failures: Cell<u32>,
 }
 
-impl Script {
+/// One operation of a script.
+pub(crate) struct Planned<W> {
+    /// Its id in the plan.
+    pub(crate) id: u64,
+    /// When it is due at the earliest, in nanoseconds.
+    pub(crate) not_before_ns: u64,
+    /// How long its agent pauses before it, in nanoseconds.
+    pub(crate) think_ns: u64,
+    /// What to do, as the agent is asked for it.
+    pub(crate) work: W,
+}
+
+impl<W> Script<W> {
     /// The scripts of so many agents, `agent-0` first.
-    pub(crate) fn of_agents(plan: &Plan, workers: u32) -> Vec<Rc<Script>> {
-        let mut operations: BTreeMap<&str, Vec<Operation>> = BTreeMap::new();
+    pub(crate) fn of_agents(plan: &Plan, workers: u32, work: impl Fn(&Operation) -> W) -> Vec<Rc<Script<W>>> {
+        let mut operations: BTreeMap<&str, Vec<Planned<W>>> = BTreeMap::new();
         for operation in &plan.operations {
-            operations.entry(&operation.process).or_default().push(operation.clone());
+            let Operation { id, not_before_ns, think_ns, .. } = *operation;
+            let planned = Planned { id, not_before_ns, think_ns, work: work(operation) };
+            operations.entry(&operation.process).or_default().push(planned);
         }
         let script = |index| {
             let operations = operations.remove(format!("agent-{index}").as_str()).unwrap_or_default();
@@ -41,7 +55,7 @@ impl Script {
     }
 
     /// What comes next; `None` when all is done.
-    pub(crate) fn next(&self) -> Option<&Operation> {
+    pub(crate) fn next(&self) -> Option<&Planned<W>> {
         self.operations.get(self.next.get())
     }
 

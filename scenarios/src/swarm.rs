@@ -1,7 +1,7 @@
 //! A swarm of agents that carry out a plan's operations: the processes that scenarios share. The agents themselves are in `model`.
 
 use crate::avalanche::universe::Universe;
-use crate::script::{End, NOT_WELL_AWAKE, Script, exit};
+use crate::script::{End, NOT_WELL_AWAKE, Planned, Script, exit};
 use crate::setting::MUTANT;
 use seedstorm_model::agent::{self, Agent, AgentError, Done, Work, WorkKind};
 use seedstorm_model::config::{CheckpointMode, Config};
@@ -89,7 +89,7 @@ pub fn populate(plan: &Plan, world: &mut World) {
             }
         }
     });
-    for (index, script) in (0..).zip(Script::of_agents(plan, workers)) {
+    for (index, script) in (0..).zip(Script::of_agents(plan, workers, work)) {
         let config = config.clone();
         world.process("agent", index, move |sys| run(sys, config.clone(), script.clone()));
     }
@@ -172,11 +172,11 @@ struct Names {
     tasks: Vec<String>,
 }
 
-async fn run(sys: Sys, config: Rc<Config>, script: Rc<Script>) -> Exit {
+async fn run(sys: Sys, config: Rc<Config>, script: Rc<Script<Work>>) -> Exit {
     script.exit(carry_out(&sys, &config, &script).await)
 }
 
-async fn carry_out(sys: &Sys, config: &Config, script: &Script) -> Result<(), End> {
+async fn carry_out(sys: &Sys, config: &Config, script: &Script<Work>) -> Result<(), End> {
     let mut awake = Some(agent::wake(sys, config).await?);
     while let Some(operation) = script.next() {
         if sys.is_terminating() {
@@ -191,13 +191,12 @@ async fn carry_out(sys: &Sys, config: &Config, script: &Script) -> Result<(), En
             Some(agent) => agent,
             None => awake.insert(agent::wake(sys, config).await?),
         };
-        let work = work(operation);
-        match agent.work(sys, &work).await? {
+        match agent.work(sys, &operation.work).await? {
             // A later try has the same key: it finds out what became of this one.
             Done::Unanswered => {}
             Done::Acknowledged | Done::Refused => {
                 script.advance();
-                if work.kind == WorkKind::Sleep {
+                if operation.work.kind == WorkKind::Sleep {
                     awake = None;
                 }
             }
@@ -215,7 +214,7 @@ async fn stop(sys: &Sys, awake: Option<Agent>) -> Result<(), AgentError> {
     }
 }
 
-async fn until_due(sys: &Sys, operation: &Operation) -> Result<(), Errno> {
+async fn until_due(sys: &Sys, operation: &Planned<Work>) -> Result<(), Errno> {
     let wait_ns = operation.not_before_ns.saturating_sub(sys.simulated_ns()) + operation.think_ns;
     if wait_ns > 0 { sys.sleep(wait_ns).await } else { Ok(()) }
 }

@@ -124,10 +124,11 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Runs one of our sides in a process of its own: units for each second.
+/// Runs one of our sides in a process of its own, with the environment of a sweep's workers: units for each second.
 fn child(arguments: &[&str]) -> f64 {
     let myself = std::env::current_exe().expect("the bench knows its own path");
-    rate(Command::new(myself).arg("child").args(arguments))
+    let (name, value) = seedstorm::ALLOCATOR_KEEPS_MEMORY;
+    rate(Command::new(myself).env(name, value).arg("child").args(arguments))
 }
 
 /// Runs a command that prints `units seconds`, or one number.

@@ -41,7 +41,7 @@ pub use catalogue::Known;
 pub use exit::Exit;
 pub use report::SCHEMA_VERSION;
 pub use reproducer::REPRODUCER_FORMAT;
-pub use sweep::WORKER_INVARIANTS;
+pub use sweep::{ALLOCATOR_KEEPS_MEMORY, WORKER_INVARIANTS};
 
 use catalogue::Catalogue;
 use clap::{CommandFactory, Parser};

@@ -4,7 +4,7 @@ use super::AgentError;
 use super::presence::Presence;
 use crate::claims::Awake;
 use crate::config::Config;
-use crate::file::{FileError, create_directory, sweep_as};
+use crate::file::{FileError, create_directories, sweep_as};
 use crate::lock::{Backoff, BackoffPolicy, LockError, LockName, Locks};
 use crate::mutant::{Mutant, is};
 use crate::store::Registered;
@@ -144,16 +144,16 @@ impl Agent {
     }
 
     async fn create_directories(&self, sys: &Sys) -> Result<(), AgentError> {
-        for path in std::iter::once(self.config.directory.clone()).chain(self.directories()) {
-            let mut tries = Tries::new(sys, "a directory");
-            // A failed fsync says nothing about the next one: the name must be made durable by somebody else's later operation. What is in
-            // the directory waits for its own.
-            while let Err(error) = create_directory(sys, &path).await {
-                if !matches!(error, FileError::NotDurable { .. }) {
-                    return Err(error.into());
-                }
-                tries.again(sys).await?;
+        let paths: Vec<String> = std::iter::once(self.config.directory.clone()).chain(self.directories()).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let mut tries = Tries::new(sys, "a directory");
+        // A failed fsync says nothing about the next one: the name must be made durable by somebody else's later operation. What is in
+        // the directory waits for its own.
+        while let Err(error) = create_directories(sys, &paths).await {
+            if !matches!(error, FileError::NotDurable { .. }) {
+                return Err(error.into());
             }
+            tries.again(sys).await?;
         }
         Ok(())
     }

@@ -63,6 +63,12 @@ pub fn unseal<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Damage> {
     serde_json::from_slice(body).map_err(|error| Damage::Value(error.to_string()))
 }
 
+/// Whether these are as many bytes as their header says.
+pub(crate) fn has_its_length(bytes: &[u8]) -> bool {
+    let expected = bytes.get(..HEADER_BYTES).and_then(parse_header);
+    expected.is_some_and(|(expected, _)| bytes.len() - HEADER_BYTES == expected)
+}
+
 /// As [`unseal`], for a value that may have the remains of a longer one behind it.
 ///
 /// # Errors
@@ -99,7 +105,9 @@ mod tests {
     #[test]
     fn every_cut_and_every_lost_byte_is_seen() {
         let whole = sealed();
+        assert!(has_its_length(&whole) && !has_its_length(&[&whole[..], b"x"].concat()));
         for len in 0..whole.len() {
+            assert!(!has_its_length(&whole[..len]), "cut to {len}");
             assert!(unseal::<(String, u64)>(&whole[..len]).is_err(), "cut to {len}");
             assert!(unseal_front::<(String, u64)>(&whole[..len]).is_err(), "front cut to {len}");
         }

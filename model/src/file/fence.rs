@@ -6,7 +6,7 @@
 use super::document::{Document, Opened, open_document_as};
 use super::envelope::{seal, unseal};
 use super::replace::{replace_as, replace_volatile};
-use super::{FileError, read_whole};
+use super::{FileError, read_sealed};
 use crate::lock::Backoff;
 use crate::mutant::{Mutant, is};
 use seedstorm_sim::sys::{File, LockMode, OpenFlags};
@@ -106,7 +106,7 @@ impl Fence {
     }
 
     async fn newest(&self, sys: &Sys) -> Result<u64, FileError> {
-        let Some(bytes) = read_whole(sys, &self.seen_path).await? else { return Ok(0) };
+        let Some(bytes) = read_sealed(sys, &self.seen_path).await? else { return Ok(0) };
         // It is replaced atomically: only a crash of the machine can have damaged it.
         let seen: Seen = unseal(&bytes).unwrap_or_default();
         Ok(if seen.boot_id == sys.boot_id() { seen.token } else { 0 })

@@ -1,6 +1,6 @@
 //! Loading a file that was sealed: absent, damaged and whole are three different things, and a damaged file is kept, never saved over.
 
-use super::envelope::unseal;
+use super::envelope::{has_its_length, unseal};
 use super::{Damage, FileError};
 use crate::identity::ProcessIdentity;
 use seedstorm_sim::sys::OpenFlags;
@@ -23,29 +23,47 @@ pub enum Loaded<T> {
 /// # Errors
 /// What the system says. An I/O error is no damage: the file may be whole.
 pub async fn load<T: DeserializeOwned>(sys: &Sys, path: &str) -> Result<Loaded<T>, FileError> {
-    Ok(match read_whole(sys, path).await? {
+    Ok(match read_sealed(sys, path).await? {
         None => Loaded::Absent,
         Some(bytes) => unseal(&bytes).map_or_else(Loaded::Damaged, Loaded::Whole),
     })
 }
 
-/// All bytes of a file, `None` if it is absent.
-pub(crate) async fn read_whole(sys: &Sys, path: &str) -> Result<Option<Vec<u8>>, FileError> {
+/// All bytes of a file that was sealed, `None` if it is absent. Its header tells where it ends.
+pub(crate) async fn read_sealed(sys: &Sys, path: &str) -> Result<Option<Vec<u8>>, FileError> {
+    read_whole(sys, path, has_its_length).await
+}
+
+/// What one read asks for, in bytes.
+const READ_BYTES: usize = 8192;
+
+/// All bytes of a file, `None` if it is absent. A read that gives less than it could stands at the end, or a signal has cut it short (read(2)): only another
+/// one that gives nothing tells, unless the bytes themselves say that they are all.
+pub(crate) async fn read_whole(
+    sys: &Sys,
+    path: &str,
+    is_all: impl Fn(&[u8]) -> bool,
+) -> Result<Option<Vec<u8>>, FileError> {
     let file = match sys.open(path, OpenFlags::READ).await {
         Ok(file) => file,
         Err(Errno::NoEntry) => return Ok(None),
         Err(error) => return Err(FileError::no_effect("open", path, error)),
     };
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 4096];
+    let (mut bytes, mut len) = (Vec::new(), 0);
     loop {
-        match file.read(&mut buffer).await {
-            Ok(0) => break,
-            Ok(read) => bytes.extend_from_slice(&buffer[..read]),
+        bytes.resize(len + READ_BYTES, 0);
+        match file.read(&mut bytes[len..]).await {
+            Ok(read) => {
+                len += read;
+                if read == 0 || read < READ_BYTES && is_all(&bytes[..len]) {
+                    break;
+                }
+            }
             Err(Errno::Interrupted) => {}
             Err(error) => return Err(FileError::no_effect("read", path, error)),
         }
     }
+    bytes.truncate(len);
     file.close().await.map_err(|error| FileError::no_effect("close", path, error))?;
     Ok(Some(bytes))
 }

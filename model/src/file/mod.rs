@@ -14,12 +14,12 @@ pub use envelope::{Damage, seal, unseal};
 pub use error::FileError;
 pub use fence::{Fence, Passed};
 pub use load::{Loaded, load, quarantine};
-pub use replace::{create_directory, replace};
+pub use replace::{create_directories, create_directory, replace};
 pub use staged::{Seal, StagedName, StagedNote};
 pub use temporary::{Temporary, sweep, temporary_owner};
 
 pub(crate) use document::open_document_as;
 pub(crate) use envelope::unseal_front;
-pub(crate) use load::read_whole;
+pub(crate) use load::{read_sealed, read_whole};
 pub(crate) use replace::{replace_as, replace_volatile, write_durably};
 pub(crate) use temporary::{remove, sweep_as};

@@ -72,12 +72,27 @@ async fn publish(sys: &Sys, temporary: Temporary, path: &str) -> Result<(), File
 /// # Errors
 /// What mkdir(2) and fsync(2) say.
 pub async fn create_directory(sys: &Sys, path: &str) -> Result<(), FileError> {
-    match sys.mkdir(path).await {
-        // Its maker may have died before it was durable: whoever finds it makes sure.
-        Ok(()) | Err(Errno::Exists) => {}
-        Err(error) => return Err(FileError::no_effect("mkdir", path, error)),
+    create_directories(sys, &[path]).await
+}
+
+/// Makes directories in this order, durably, those that aren't there. What they are in is synced once.
+///
+/// # Errors
+/// What mkdir(2) and fsync(2) say.
+pub async fn create_directories(sys: &Sys, paths: &[&str]) -> Result<(), FileError> {
+    for path in paths {
+        match sys.mkdir(path).await {
+            // Its maker may have died before it was durable: whoever finds it makes sure.
+            Ok(()) | Err(Errno::Exists) => {}
+            Err(error) => return Err(FileError::no_effect("mkdir", path, error)),
+        }
     }
-    sync_parent(sys, path).await
+    for (index, path) in paths.iter().enumerate() {
+        if !paths[..index].iter().any(|earlier| parent(earlier) == parent(path)) {
+            sync_parent(sys, path).await?;
+        }
+    }
+    Ok(())
 }
 
 async fn sync_parent(sys: &Sys, path: &str) -> Result<(), FileError> {

@@ -6,7 +6,7 @@
 
 use super::way::{Attempt, Attempting, Grant, Way};
 use super::{Holder, LockError, LockName, OwnerRecord};
-use crate::file::{Temporary, create_directory, read_whole, remove, replace_volatile, seal, unseal, write_durably};
+use crate::file::{Temporary, create_directory, read_sealed, remove, replace_volatile, seal, unseal, write_durably};
 use crate::mutant::Mutant;
 use seedstorm_sim::sys::claim::Exclusion;
 use seedstorm_sim::{Errno, Sys};
@@ -59,7 +59,7 @@ impl Lease {
 
     /// The lease of a token, unless it may be taken over. A damaged record is nobody's: the token protects what the lease can't.
     async fn in_force(&self, sys: &Sys, lock: &LockName, token: u64) -> Result<Option<OwnerRecord>, LockError> {
-        let bytes = read_whole(sys, &self.path(lock, token)).await.map_err(|error| LockError::of_file(lock, &error))?;
+        let bytes = read_sealed(sys, &self.path(lock, token)).await.map_err(|error| LockError::of_file(lock, &error))?;
         let record = bytes.and_then(|bytes| unseal::<Record>(&bytes).ok());
         let Some(record) = record.filter(|record| !record.is_released && record.until_ns > sys.wall_ns()) else {
             return Ok(None);
@@ -119,12 +119,14 @@ impl Way for Lease {
             if !self.make(sys, lock, token).await? {
                 return Ok(Attempt::Busy(Holder::Unknown));
             }
-            if self.tokens(sys, lock).await?.first() != Some(&token) {
+            let tokens = self.tokens(sys, lock).await?;
+            if tokens.first() != Some(&token) {
                 // While we were slow, others took the lease, and removed the file whose place ours has now.
                 remove(sys, &self.path(lock, token)).await;
                 return Ok(Attempt::Busy(Holder::Unknown));
             }
-            Ok(Attempt::Acquired(Grant { token: Some(token), took_over: newest > 0, ..Grant::plain() }))
+            let left_over = tokens[1..].iter().map(|older| self.path(lock, *older)).collect();
+            Ok(Attempt::Acquired(Grant { token: Some(token), took_over: newest > 0, left_over, ..Grant::plain() }))
         })
     }
 
@@ -132,13 +134,12 @@ impl Way for Lease {
     fn settle<'a>(
         &'a self,
         sys: &'a Sys,
-        lock: &'a LockName,
+        _lock: &'a LockName,
         grant: &'a mut Grant,
     ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
         Box::pin(async move {
-            let (Some(ours), Ok(tokens)) = (grant.token, self.tokens(sys, lock).await) else { return };
-            for token in tokens.into_iter().filter(|token| *token < ours) {
-                remove(sys, &self.path(lock, token)).await;
+            for path in std::mem::take(&mut grant.left_over) {
+                remove(sys, &path).await;
             }
         })
     }

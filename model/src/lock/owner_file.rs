@@ -8,7 +8,7 @@
 
 use super::way::{Attempt, Attempting, Grant, Way};
 use super::{Holder, LockError, LockName, OwnerRecord};
-use crate::file::{Damage, FileError, Temporary, read_whole, remove, seal, unseal, write_durably};
+use crate::file::{Damage, FileError, Temporary, read_sealed, remove, seal, unseal, write_durably};
 use crate::mutant::{Mutant, is};
 use seedstorm_sim::sys::claim::Exclusion;
 use seedstorm_sim::sys::{LockMode, OpenFlags};
@@ -52,7 +52,7 @@ impl OwnerFile {
     }
 
     async fn look(&self, sys: &Sys, lock: &LockName) -> Result<Found, LockError> {
-        let Some(bytes) = read_whole(sys, &self.path(lock)).await.map_err(|error| LockError::of_file(lock, &error))?
+        let Some(bytes) = read_sealed(sys, &self.path(lock)).await.map_err(|error| LockError::of_file(lock, &error))?
         else {
             self.unreadable.borrow_mut().remove(lock);
             return Ok(Found::Free);
@@ -115,7 +115,7 @@ impl OwnerFile {
         }
         let temporary = temporary.close().await.map_err(|error| LockError::of_file(lock, &error))?;
         match sys.link(&temporary, &path).await {
-            Ok(()) => Ok(Some(Grant { left_over: Some(temporary), ..Grant::plain() })),
+            Ok(()) => Ok(Some(Grant { left_over: vec![temporary], ..Grant::plain() })),
             Err(error) => {
                 remove(sys, &temporary).await;
                 if error == Errno::Exists {
@@ -137,7 +137,7 @@ impl OwnerFile {
             Err(Errno::WouldBlock) => return Ok(false),
             Err(source) => return Err(refused("flock")(source)),
         }
-        let now = read_whole(sys, &self.path(lock)).await.map_err(|error| LockError::of_file(lock, &error))?;
+        let now = read_sealed(sys, &self.path(lock)).await.map_err(|error| LockError::of_file(lock, &error))?;
         let is_same =
             now.as_deref() == Some(judged) || is(self.mutant, Mutant::ReclaimWithoutIdentityCheck) && now.is_some();
         if is_same {
@@ -177,7 +177,7 @@ impl Way for OwnerFile {
         grant: &'a mut Grant,
     ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
         Box::pin(async move {
-            if let Some(temporary) = grant.left_over.take() {
+            for temporary in std::mem::take(&mut grant.left_over) {
                 remove(sys, &temporary).await;
             }
         })

@@ -50,14 +50,14 @@ pub struct Grant {
     pub token: Option<u64>,
     /// The open side-car that carries the flock.
     pub(super) side_car: Option<File>,
-    /// A temporary file that is not needed any more.
-    pub(super) left_over: Option<String>,
+    /// Files that are not needed any more: temporary ones, and those of leases before ours.
+    pub(super) left_over: Vec<String>,
     /// Whether a dead or late holder had to go first.
     pub(super) took_over: bool,
 }
 
 impl Grant {
     pub(super) fn plain() -> Grant {
-        Grant { token: None, side_car: None, left_over: None, took_over: false }
+        Grant { token: None, side_car: None, left_over: Vec::new(), took_over: false }
     }
 }

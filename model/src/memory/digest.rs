@@ -49,15 +49,20 @@ impl FromStr for Digest {
     }
 }
 
+/// For people its digits, for machines its bytes.
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        if serializer.is_human_readable() { serializer.collect_str(self) } else { self.0.serialize(serializer) }
     }
 }
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+        if deserializer.is_human_readable() {
+            String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+        } else {
+            <[u8; BYTES]>::deserialize(deserializer).map(Digest)
+        }
     }
 }
 

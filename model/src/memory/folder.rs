@@ -10,6 +10,7 @@ use crate::lock::Backoff;
 use crate::mutant::{Mutant, is};
 use seedstorm_sim::sys::{File, LockMode, OpenFlags};
 use seedstorm_sim::{Errno, Sys};
+use std::cell::Cell;
 
 /// The folder.
 #[derive(Clone, Debug)]
@@ -103,12 +104,19 @@ impl Folder {
     /// # Errors
     /// What the system says. An I/O error is no damage: the file may be whole.
     pub(super) async fn damage(&self, sys: &Sys, memory: &Digest) -> Result<Option<&'static str>, FileError> {
-        Ok(match read_whole(sys, &self.path_of(memory)).await? {
-            None => Some("it is missing"),
-            Some(_) if is(self.mutant, Mutant::VerificationTrustsNames) => None,
-            Some(bytes) if Digest::of(&bytes) != *memory => Some("it holds something else than what was sealed"),
-            Some(_) => None,
-        })
+        let trusts_names = is(self.mutant, Mutant::VerificationTrustsNames);
+        let is_whole = Cell::new(false);
+        // Bytes with this digest are all: nothing stands behind them.
+        let is_all = |bytes: &[u8]| {
+            is_whole.set(Digest::of(bytes) == *memory);
+            is_whole.get()
+        };
+        let Some(bytes) = read_whole(sys, &self.path_of(memory), is_all).await? else {
+            return Ok(Some("it is missing"));
+        };
+        // What ends where a read does has not been looked at.
+        let is_whole = is_whole.get() || trusts_names || Digest::of(&bytes) == *memory;
+        Ok((!is_whole).then_some("it holds something else than what was sealed"))
     }
 }
 

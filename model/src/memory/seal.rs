@@ -6,6 +6,7 @@ use super::tree::{self, Child, Node, Nodes, Place};
 use crate::mutant::{Mutant, is};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// A change of what the store holds, and the root over all memories that are sealed after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,15 +81,18 @@ pub fn seal(
 ) -> rusqlite::Result<Transition> {
     let Newest { transition: last, mut top } = newest(connection)?;
     let number = last.number + 1;
-    let mut sealed = last.memories;
-    let mut add = connection
-        .prepare_cached("INSERT INTO sealed_memories (digest, transition) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
+    let mut new: BTreeSet<Digest> = BTreeSet::new();
     for memory in memories {
-        let is_new = add.execute(params![memory, number as i64])? == 1;
-        if is_new && !is(mutant, Mutant::SealNotUpdated) {
-            top = Some(tree::insert(&mut Rows { connection }, top, *memory, mutant)?);
-            sealed += 1;
+        if !new.contains(memory) && !is_sealed(connection, memory)? {
+            new.insert(*memory);
         }
+    }
+    let mut sealed = last.memories;
+    if !is(mutant, Mutant::SealNotUpdated) {
+        for memory in &new {
+            top = Some(tree::insert(&mut Rows { connection }, top, *memory, mutant)?);
+        }
+        sealed += new.len() as u64;
     }
     let transition = Transition { number, root: tree::root(top), memories: sealed };
     let mut note = connection.prepare_cached(
@@ -96,6 +100,10 @@ pub fn seal(
     )?;
     let place = top.map(|top| top.place);
     note.execute(params![number as i64, transition.root, place, sealed as i64, now_ns as i64])?;
+    let mut add = connection.prepare_cached("INSERT INTO sealed_memories (digest, transition) VALUES (?1, ?2)")?;
+    for memory in &new {
+        add.execute(params![memory, number as i64])?;
+    }
     Ok(transition)
 }
 

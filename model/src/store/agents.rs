@@ -65,18 +65,21 @@ impl Store {
                     return Ok(Registered::Taken(last));
                 }
             }
-            if is(mutant, Mutant::RegistrationOfLastLife) && last.is_some() {
+            let (process, now_ns) = ((ours.pid, ours.started_ns as i64, ours.boot_id as i64), os.wall_ns() as i64);
+            let Some(last) = last else {
+                let insert = "INSERT INTO agents (name, status, pid, started_ns, boot_id, incarnation, seen_ns) VALUES (?1, 'active', ?2, ?3, ?4, 1, ?5)";
+                connection.execute(insert, params![name, process.0, process.1, process.2, now_ns])?;
+                return Ok(Registered::Ours(BTreeMap::new()));
+            };
+            if is(mutant, Mutant::RegistrationOfLastLife) {
                 return held_by(connection, &name).map(Registered::Ours);
             }
-            let mut upsert = connection.prepare_cached(
-                "INSERT INTO agents (name, status, pid, started_ns, boot_id, incarnation, seen_ns) VALUES (?1, 'active', ?2, ?3, ?4, 1, ?5)
-                 ON CONFLICT (name) DO UPDATE SET status = 'active', pid = excluded.pid, started_ns = excluded.started_ns,
-                   boot_id = excluded.boot_id, seen_ns = excluded.seen_ns,
-                   incarnation = incarnation + ((pid, started_ns, boot_id) IS NOT (excluded.pid, excluded.started_ns, excluded.boot_id))",
-            )?;
-            upsert.execute(params![name, ours.pid, ours.started_ns as i64, ours.boot_id as i64, os.wall_ns() as i64])?;
+            let update = "UPDATE agents SET status = 'active', pid = ?2, started_ns = ?3, boot_id = ?4, seen_ns = ?5, incarnation = incarnation + ?6
+                          WHERE name = ?1";
+            let is_another = last != ours;
+            connection.execute(update, params![name, process.0, process.1, process.2, now_ns, is_another])?;
             if keeps_days {
-                connection.prepare_cached("DELETE FROM sleeps WHERE agent = ?1")?.execute([&name])?;
+                connection.execute("DELETE FROM sleeps WHERE agent = ?1", [&name])?;
             }
             held_by(connection, &name).map(Registered::Ours)
         });

@@ -109,12 +109,13 @@ fn open(config: &Config) -> Result<Connection, Trouble> {
     let connection = Connection::open_with_flags(config.database(), flags).map_err(trouble("open"))?;
     // Plans then don't depend on bound values, and no statement is compiled anew for each of them (sqlite.org/c3ref/c_dbconfig_defensive.html).
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(trouble("db_config"))?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true).map_err(trouble("db_config"))?;
     connection.busy_timeout(Duration::from_nanos(config.busy_timeout_ns)).map_err(trouble("busy_timeout"))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     let synchronous = if is(config.mutant, Mutant::SynchronousNormal) { "NORMAL" } else { "FULL" };
     // The page size only counts while the database is empty, and must come before WAL.
     let settings = format!(
-        "PRAGMA page_size = {}; PRAGMA cache_size = {}; PRAGMA wal_autocheckpoint = {}; PRAGMA synchronous = {synchronous}; PRAGMA foreign_keys = ON",
+        "PRAGMA page_size = {}; PRAGMA cache_size = {}; PRAGMA wal_autocheckpoint = {}; PRAGMA synchronous = {synchronous}",
         config.page_bytes, config.cache_pages, config.autocheckpoint_pages
     );
     connection.execute_batch(&settings).map_err(trouble("PRAGMA"))?;

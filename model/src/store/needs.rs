@@ -10,6 +10,7 @@ use petgraph::graphmap::DiGraphMap;
 use rusqlite::{Connection, params};
 use seedstorm_sim::Sys;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::rc::Rc;
 
@@ -88,16 +89,18 @@ fn replace(connection: &Connection, task: &str, needed: &[String]) -> rusqlite::
 
 /// The cycle that a task's new needs would close, a shortest one. What the task needed before is not looked at: it goes.
 fn closed_by(connection: &Connection, task: &str, needed: &[String]) -> rusqlite::Result<Option<Cycle>> {
-    let mut below = connection.prepare_cached(
-        "WITH RECURSIVE below (task, needed) AS (
-           SELECT task, needed FROM needs WHERE task = ?1
-           UNION SELECT needs.task, needs.needed FROM below JOIN needs ON needs.task = below.needed)
-         SELECT task, needed FROM below",
-    )?;
+    let mut needs = connection.prepare_cached("SELECT needed FROM needs WHERE task = ?1")?;
     let mut edges: Vec<(String, String)> = Vec::new();
-    for first in needed {
-        let found = below.query_map([first], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        edges.extend(found.collect::<rusqlite::Result<Vec<_>>>()?);
+    let mut found: BTreeSet<String> = needed.iter().filter(|name| *name != task).cloned().collect();
+    let mut unread: Vec<String> = found.iter().cloned().collect();
+    while let Some(at) = unread.pop() {
+        for below in needs.query_map([&at], |row| row.get::<_, String>(0))? {
+            let below = below?;
+            if below != task && found.insert(below.clone()) {
+                unread.push(below.clone());
+            }
+            edges.push((at.clone(), below));
+        }
     }
     let mut graph: DiGraphMap<&str, ()> = DiGraphMap::new();
     for name in needed.iter().map(String::as_str).chain([task]) {

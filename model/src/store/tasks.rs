@@ -1,7 +1,7 @@
 //! Tasks: claimed by one agent at a time, for a while, and worked on under the claim's token.
 
 use super::connection::Store;
-use super::error::StoreError;
+use super::error::{StoreError, Trouble};
 use super::needs::is_ready;
 use super::transaction::{Attempt, Outcome, Verdict};
 use crate::claims::{Effect, OperationKey};
@@ -71,26 +71,27 @@ impl Store {
         let (task, token) = (task.to_owned(), sys.entropy().bits() >> 1 | 1);
         let body = move |attempt: &Attempt<'_>| {
             let trouble = attempt.trouble("claim a task");
-            let seen = match attempt.find_applied()? {
-                // Done already: the transaction will find it again, and make sure.
-                Some(_) => None,
-                None => {
-                    let Some(seen) = Seen::look(attempt.connection, &task).map_err(&trouble)? else {
-                        return Ok(Verdict::Refuse("no-task"));
-                    };
-                    match &seen.claim {
-                        _ if seen.is_done => return Ok(Verdict::Refuse("done")),
-                        Some(claim) if claim.expires_ns > attempt.now_ns && lives(attempt, &claim.holder) => {
-                            return Ok(Verdict::Refuse("held"));
-                        }
-                        _ => Some(seen),
-                    }
+            let seen = Seen::look(attempt.connection, &task).map_err(&trouble)?;
+            let why_not = match &seen {
+                None => Some("no-task"),
+                Some(Seen { is_done: true, .. }) => Some("done"),
+                Some(Seen { claim: Some(claim), .. })
+                    if claim.expires_ns > attempt.now_ns && lives(attempt, &claim.holder) =>
+                {
+                    Some("held")
                 }
+                Some(_) => None,
             };
+            // Perhaps by an earlier try of this very claim: the transaction will find that again, and make sure.
+            if let Some(why_not) = why_not
+                && attempt.find_applied()?.is_none()
+            {
+                return Ok(Verdict::Refuse(why_not));
+            }
             if let Some(effect) = attempt.begin()? {
                 return Ok(Verdict::Found(effect));
             }
-            let Some(seen) = seen else { return Ok(Verdict::Refuse("lost-race")) };
+            let Some(seen) = seen.filter(|_| why_not.is_none()) else { return Ok(Verdict::Refuse("lost-race")) };
             // What it needs may have changed since the look, and nothing of the task itself says so.
             if attempt.config.tasks_need_each_other && !is_ready(attempt.connection, &task).map_err(&trouble)? {
                 return Ok(Verdict::Refuse("not-ready"));
@@ -119,10 +120,10 @@ impl Store {
     ) -> Result<Outcome, StoreError> {
         let task = task.to_owned();
         let body = move |attempt: &Attempt<'_>| {
+            let Some(HeldTask { generation, token }) = held else { return without_claim(attempt) };
             if let Some(effect) = attempt.begin()? {
                 return Ok(Verdict::Found(effect));
             }
-            let Some(HeldTask { generation, token }) = held else { return Ok(Verdict::Refuse("not-holder")) };
             let tick = || {
                 let mut tick = attempt.connection.prepare_cached(
                     "UPDATE checklist SET generation = ?3 WHERE task = ?1 AND item = ?2 AND generation IS NULL
@@ -153,18 +154,22 @@ impl Store {
     ) -> Result<Outcome, StoreError> {
         let task = task.to_owned();
         let body = move |attempt: &Attempt<'_>| {
+            let Some(HeldTask { generation, token }) = held else { return without_claim(attempt) };
             if let Some(effect) = attempt.begin()? {
                 return Ok(Verdict::Found(effect));
             }
-            let Some(HeldTask { generation, token }) = held else { return Ok(Verdict::Refuse("not-holder")) };
             let leave = || {
-                let mut leave = attempt.connection.prepare_cached(
-                    "UPDATE tasks SET holder = NULL, token = NULL, expires_ns = NULL,
-                       state = iif(EXISTS (SELECT 1 FROM checklist WHERE task = ?1 AND generation IS NULL), 'open', 'done')
-                     WHERE name = ?1 AND token = ?2 RETURNING state = 'done'",
+                let connection = attempt.connection;
+                let mut unticked = connection.prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM checklist WHERE task = ?1 AND generation IS NULL)",
+                )?;
+                let is_done = !unticked.query_row([&task], |row| row.get::<_, bool>(0))?;
+                let mut leave = connection.prepare_cached(
+                    "UPDATE tasks SET holder = NULL, token = NULL, expires_ns = NULL, state = ?3 WHERE name = ?1 AND token = ?2",
                 )?;
                 let proof = if is(attempt.config.mutant, Mutant::TaskLeftByGeneration) { generation } else { token };
-                leave.query_row(params![task, proof as i64], |row| row.get::<_, bool>(0)).optional()
+                let left = leave.execute(params![task, proof as i64, if is_done { "done" } else { "open" }])?;
+                Ok((left > 0).then_some(is_done))
             };
             match leave().map_err(attempt.trouble("leave a task"))? {
                 None => Ok(Verdict::Refuse("not-holder")),
@@ -173,6 +178,17 @@ impl Store {
         };
         self.write(sys, key, Rc::new(body)).await
     }
+}
+
+/// An operation on a task that the agent has no claim on, as far as it knows: only an earlier try can have taken effect, and a look tells. Nobody is kept from
+/// writing for that.
+fn without_claim(attempt: &Attempt<'_>) -> Result<Verdict, Trouble> {
+    if attempt.find_applied()?.is_some()
+        && let Some(effect) = attempt.begin()?
+    {
+        return Ok(Verdict::Found(effect));
+    }
+    Ok(Verdict::Refuse("not-holder"))
 }
 
 /// Whether a claim's holder is known to live. Only its own machine can tell; a claim of the dead needn't run out first.

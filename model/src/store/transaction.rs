@@ -4,11 +4,13 @@ use super::connection::Store;
 use super::error::{Remedy, StoreError, Trouble};
 use crate::claims::{Committed, Effect, OperationKey};
 use crate::config::Config;
+use crate::lock::{Backoff, BackoffPolicy};
 use crate::mutant::{Mutant, is};
-use rusqlite::{Connection, OptionalExtension, params};
-use seedstorm_sim::{Os, Sys};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use seedstorm_sim::{Errno, Os, Sys};
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// What an operation came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,9 +54,11 @@ impl Attempt<'_> {
     /// IMMEDIATE takes the write lock now, when there is nothing to lose. A deferred transaction takes it after its first read, and must be
     /// thrown away when another has written in between (SQLITE_BUSY_SNAPSHOT).
     pub(super) fn begin(&self) -> Result<Option<Effect>, Trouble> {
-        let begin =
-            if is(self.config.mutant, Mutant::DeferredTransaction) { "BEGIN DEFERRED" } else { "BEGIN IMMEDIATE" };
-        run_cached(self.connection, begin).map_err(self.trouble("BEGIN"))?;
+        if is(self.config.mutant, Mutant::DeferredTransaction) {
+            run_cached(self.connection, "BEGIN DEFERRED").map_err(self.trouble("BEGIN"))?;
+        } else {
+            begin_to_write(self.os, self.connection, self.config).map_err(self.trouble("BEGIN"))?;
+        }
         self.find_applied()
     }
 
@@ -142,6 +146,30 @@ impl Attempt<'_> {
     }
 }
 
+/// Begins a transaction that writes: waits for those that others write, for the busy timeout at most.
+///
+/// SQLite's own waiting asks after 1 ms, 2 ms, 5 ms and so on, up to ten times a second, and each question takes and gives back a snapshot
+/// (sqlite.org/c3ref/busy_timeout.html). Where many write, most of what they do is asking. So it is told not to wait here.
+fn begin_to_write(os: &Os, connection: &Connection, config: &Config) -> rusqlite::Result<()> {
+    let mut begin = connection.prepare_cached("BEGIN IMMEDIATE")?;
+    connection.busy_timeout(Duration::ZERO)?;
+    let since_ns = os.monotonic_ns();
+    let mut backoff = Backoff::new(BackoffPolicy::DecorrelatedJitter, None);
+    let begun = loop {
+        let Err(error) = begin.execute([]) else { break Ok(()) };
+        let left_ns = config.busy_timeout_ns.saturating_sub(os.monotonic_ns() - since_ns);
+        if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || left_ns == 0 {
+            break Err(error);
+        }
+        // A sleep that a signal cuts short is a shorter one.
+        if let Err(Errno::Dead) = os.sleep(backoff.next_within_ns(left_ns, &mut os.entropy())) {
+            break Err(error);
+        }
+    };
+    connection.busy_timeout(Duration::from_nanos(config.busy_timeout_ns))?;
+    begun
+}
+
 /// Runs a statement without parameters; it is compiled once for each connection.
 pub(super) fn run_cached(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
@@ -200,13 +228,14 @@ impl Store {
         bounds: Bounds,
         body: impl Fn(&Os, &Connection) -> rusqlite::Result<T> + 'static,
     ) -> Result<Result<T, Trouble>, StoreError> {
+        let config = self.config.clone();
         self.run(
             sys,
             None,
             Rc::new(move |os, connection| {
                 let sort = |error| Trouble::of(step, error, None);
                 if bounds == Bounds::Transaction {
-                    run_cached(connection, "BEGIN IMMEDIATE").map_err(sort)?;
+                    begin_to_write(os, connection, &config).map_err(sort)?;
                 }
                 let done = body(os, connection).map_err(sort)?;
                 if bounds == Bounds::Transaction {

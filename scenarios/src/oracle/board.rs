@@ -8,31 +8,35 @@ use seedstorm_model::claims::{BoardVersion, Committed, Effect, OperationKey, Sna
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::trace::{Event, Interest};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::rc::Rc;
+
+/// A key of the board, shared by all who name it.
+type Key = Rc<str>;
 
 /// Why one transaction must come before another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Dependency {
     /// It wrote the version before the other's.
-    WriteWrite(BoardVersion),
+    WriteWrite(Key, u64),
     /// The other read what it wrote.
-    WriteRead(BoardVersion),
+    WriteRead(Key, u64),
     /// It read a version that the other replaced.
-    ReadWrite(BoardVersion),
+    ReadWrite(Key, u64),
     /// The same agent saw its end before it began the other.
     Session,
 }
 
 impl fmt::Display for Dependency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, at) = match self {
-            Dependency::WriteWrite(at) => ("write-write", at),
-            Dependency::WriteRead(at) => ("write-read", at),
-            Dependency::ReadWrite(at) => ("read-write", at),
+        let (kind, key, version) = match self {
+            Dependency::WriteWrite(key, version) => ("write-write", key, version),
+            Dependency::WriteRead(key, version) => ("write-read", key, version),
+            Dependency::ReadWrite(key, version) => ("read-write", key, version),
             Dependency::Session => return f.write_str("same agent"),
         };
-        write!(f, "{kind} on `{}` version {}", at.key, at.version)
+        write!(f, "{kind} on `{key}` version {version}")
     }
 }
 
@@ -40,13 +44,23 @@ impl fmt::Display for Dependency {
 #[derive(Default)]
 pub struct BoardSerializable {
     graph: Acyclic<StableDiGraph<OperationKey, Dependency>>,
-    nodes: BTreeMap<OperationKey, NodeIndex>,
-    /// Who made a version.
-    writers: BTreeMap<BoardVersion, NodeIndex>,
-    /// Who read it.
-    readers: BTreeMap<BoardVersion, Vec<NodeIndex>>,
-    /// The last transaction of each agent.
-    last: BTreeMap<String, NodeIndex>,
+    agents: BTreeMap<String, Session>,
+    board: BTreeMap<Key, BTreeMap<u64, Version>>,
+}
+
+/// The transactions of one agent.
+#[derive(Default)]
+struct Session {
+    /// The operations whose first account has been taken.
+    seen: BTreeSet<u64>,
+    last: Option<NodeIndex>,
+}
+
+/// A version of a key. Nobody wrote version 0, which is absence.
+#[derive(Default)]
+struct Version {
+    writer: Option<NodeIndex>,
+    readers: Vec<NodeIndex>,
 }
 
 impl Invariant for BoardSerializable {
@@ -75,18 +89,23 @@ impl Invariant for BoardSerializable {
 
 impl BoardSerializable {
     fn add(&mut self, key: OperationKey, reads: &[BoardVersion], writes: &[BoardVersion]) -> Result<(), Violation> {
-        if self.nodes.contains_key(&key) {
+        if !self.agents.contains_key(&key.agent) {
+            self.agents.insert(key.agent.clone(), Session::default());
+        }
+        let Some(session) = self.agents.get_mut(&key.agent) else { return Ok(()) };
+        if !session.seen.insert(key.number) {
             // Acknowledged again after a restart: the first account of it stands.
             return Ok(());
         }
-        let node = self.graph.add_node(key.clone());
-        self.nodes.insert(key.clone(), node);
+        let node = self.graph.add_node(key);
+        let before = session.last.replace(node);
         for written in writes {
-            if let Some(other) = self.writers.insert(written.clone(), node) {
+            let other = self.versions(&written.key).1.entry(written.version).or_default().writer.replace(node);
+            if let Some(other) = other {
                 let message = format!(
                     "lost update: {} and {} both made version {} of `{}`",
                     Name(&self.graph[other]),
-                    Name(&key),
+                    Name(&self.graph[node]),
                     written.version,
                     written.key
                 );
@@ -94,39 +113,67 @@ impl BoardSerializable {
             }
         }
         for written in writes {
-            let before = step(written, -1);
-            let after = step(written, 1);
-            if let Some(&other) = self.writers.get(&before) {
-                self.order(other, node, Dependency::WriteWrite(before.clone()))?;
-            }
-            if let Some(&other) = self.writers.get(&after) {
-                self.order(node, other, Dependency::WriteWrite(written.clone()))?;
-            }
-            for other in self.readers.get(written).cloned().unwrap_or_default() {
-                self.order(node, other, Dependency::WriteRead(written.clone()))?;
-            }
-            for other in self.readers.get(&before).cloned().unwrap_or_default() {
-                self.order(other, node, Dependency::ReadWrite(before.clone()))?;
-            }
+            self.wrote(node, written)?;
         }
         for read in reads {
-            if let Some(&other) = self.writers.get(read) {
-                self.order(other, node, Dependency::WriteRead(read.clone()))?;
-            }
-            if let Some(&other) = self.writers.get(&step(read, 1)) {
-                self.order(node, other, Dependency::ReadWrite(read.clone()))?;
-            }
-            self.readers.entry(read.clone()).or_default().push(node);
+            self.read(node, read)?;
         }
-        match self.last.insert(key.agent, node) {
-            Some(before) => self.order(before, node, Dependency::Session),
-            None => Ok(()),
+        before.map_or(Ok(()), |before| self.order(before, node, Dependency::Session))
+    }
+
+    /// The versions of a key, and its shared name.
+    fn versions(&mut self, key: &str) -> (Key, &mut BTreeMap<u64, Version>) {
+        if !self.board.contains_key(key) {
+            self.board.insert(key.into(), BTreeMap::new());
         }
+        let shared = self.board.get_key_value(key).map_or_else(|| key.into(), |(shared, _)| shared.clone());
+        (shared.clone(), self.board.entry(shared).or_default())
+    }
+
+    fn wrote(&mut self, node: NodeIndex, written: &BoardVersion) -> Result<(), Violation> {
+        // Version 0 is absence, and nobody wrote it: stepping below it gives a version that has no writer either.
+        let (at, below, above) = (written.version, written.version.wrapping_sub(1), written.version.wrapping_add(1));
+        let (key, versions) = self.versions(&written.key);
+        let writer_of = |version: u64| versions.get(&version).and_then(|version| version.writer);
+        let readers_of = |version: u64| versions.get(&version).map_or_else(Vec::new, |version| version.readers.clone());
+        let (writer_below, writer_above) = (writer_of(below), writer_of(above));
+        let (readers, readers_below) = (readers_of(at), readers_of(below));
+        if let Some(other) = writer_below {
+            self.order(other, node, Dependency::WriteWrite(key.clone(), below))?;
+        }
+        if let Some(other) = writer_above {
+            self.order(node, other, Dependency::WriteWrite(key.clone(), at))?;
+        }
+        for other in readers {
+            self.order(node, other, Dependency::WriteRead(key.clone(), at))?;
+        }
+        for other in readers_below {
+            self.order(other, node, Dependency::ReadWrite(key.clone(), below))?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, node: NodeIndex, read: &BoardVersion) -> Result<(), Violation> {
+        let (at, above) = (read.version, read.version.wrapping_add(1));
+        let (key, versions) = self.versions(&read.key);
+        let replacer = versions.get(&above).and_then(|version| version.writer);
+        let version = versions.entry(at).or_default();
+        version.readers.push(node);
+        if let Some(other) = version.writer {
+            self.order(other, node, Dependency::WriteRead(key.clone(), at))?;
+        }
+        if let Some(other) = replacer {
+            self.order(node, other, Dependency::ReadWrite(key, at))?;
+        }
+        Ok(())
     }
 
     fn order(&mut self, before: NodeIndex, after: NodeIndex, why: Dependency) -> Result<(), Violation> {
-        // A transaction that read the version it replaced depends on itself; that is no cycle.
-        if before == after || self.graph.try_add_edge(before, after, why.clone()).is_ok() {
+        // A transaction that read the version it replaced depends on itself; that is no cycle. One reason for an order is enough.
+        if before == after || self.graph.contains_edge(before, after) {
+            return Ok(());
+        }
+        if self.graph.try_add_edge(before, after, why.clone()).is_ok() {
             return Ok(());
         }
         let message = format!("no serial order: {}", self.cycle(before, after, &why));
@@ -150,11 +197,6 @@ impl BoardSerializable {
         }
         words
     }
-}
-
-fn step(at: &BoardVersion, by: i64) -> BoardVersion {
-    // Version 0 is absence, and nobody wrote it: stepping below it gives a version that has no writer either.
-    BoardVersion { key: at.key.clone(), version: at.version.wrapping_add_signed(by) }
 }
 
 struct Name<'a>(&'a OperationKey);

@@ -4,7 +4,8 @@
 use seedstorm_model::claims::{Committed, OperationBegun};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Violation};
-use seedstorm_sim::trace::{Event, Interest, ProcessId};
+use seedstorm_sim::sys::claim::Claim;
+use seedstorm_sim::trace::{Body, Event, Interest, ProcessId};
 use std::collections::BTreeMap;
 
 /// Behind each acknowledgement is a commit of its own, durable when it ended.
@@ -29,7 +30,7 @@ impl Invariant for AcknowledgedDurable {
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         let Some(process) = event.process else { return Ok(()) };
-        if event.claim::<OperationBegun>().is_some() {
+        if matches!(event.body, Body::Claim { kind: OperationBegun::KIND, .. }) {
             let number = view.commit_durability(process).map_or(0, |commit| commit.number);
             self.accounted.insert(process, (event.boot, number));
         }

@@ -15,7 +15,7 @@ const WAL_HEADER_BYTES: u64 = 32;
 #[derive(Default)]
 pub struct Coverage {
     /// By database: who holds each slot.
-    slots: BTreeMap<u64, [BTreeSet<ProcessId>; SharedLockCall::SLOTS]>,
+    slots: BTreeMap<u64, [Vec<ProcessId>; SharedLockCall::SLOTS]>,
     /// WALs whose header has been written.
     headed: BTreeSet<u64>,
     /// When each process began its operation, in nanoseconds.
@@ -47,6 +47,7 @@ impl Invariant for Coverage {
             Body::Claim { kind, .. } => {
                 if let (Some(process), OperationBegun::KIND) = (event.process, kind) {
                     self.begun_ns.insert(process, event.time_ns);
+                    return Ok(());
                 }
                 if let (Some(process), Committed::KIND) = (event.process, kind)
                     && let Some(begun_ns) = self.begun_ns.remove(&process)
@@ -96,9 +97,9 @@ impl Coverage {
         let slots = self.slots.entry(database).or_default();
         for holders in slots.iter_mut().skip(call.first).take(call.count) {
             if call.releases {
-                holders.remove(&process);
-            } else {
-                holders.insert(process);
+                holders.retain(|holder| *holder != process);
+            } else if !holders.contains(&process) {
+                holders.push(process);
             }
         }
         let another = |slot: usize| slots[slot].iter().any(|holder| *holder != process);

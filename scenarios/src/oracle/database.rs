@@ -8,28 +8,43 @@ use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
 use std::cell::RefCell;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Reads the database once for all who ask at the same step.
+/// Reads the database once for all who ask at the same step, and once for as long as its files stay as they are.
 #[derive(Clone, Default)]
 pub struct Auditor {
-    last: Rc<RefCell<Option<(u64, Reading)>>>,
+    last: Rc<RefCell<Option<Look>>>,
 }
 
 pub(super) type Reading = Rc<Result<Option<Audit>, String>>;
 
+/// A reading, the step at which it was had last, and the files that it is of.
+struct Look {
+    step: u64,
+    files: [Option<Vec<u8>>; DATABASE_FILES.len()],
+    reading: Reading,
+}
+
+/// What follows the database's name in the names of its files: all that SQLite reads of a database that nobody has open.
+const DATABASE_FILES: [&str; 3] = ["", "-wal", "-journal"];
+
 impl Auditor {
     pub(super) fn read(&self, view: &View<'_>) -> Reading {
-        let mut last = self.last.borrow_mut();
-        match &*last {
-            Some((step, reading)) if *step == view.step() => reading.clone(),
-            _ => {
-                let reading: Reading = Rc::new(Audit::of(view.disk()));
-                *last = Some((view.step(), reading.clone()));
-                reading
-            }
+        let (mut last, step) = (self.last.borrow_mut(), view.step());
+        if let Some(look) = &*last
+            && look.step == step
+        {
+            return look.reading.clone();
         }
+        let files = DATABASE_FILES.map(|end| view.disk().visible_read(&format!("{DATABASE}{end}")));
+        let reading = match &*last {
+            Some(look) if look.files == files => look.reading.clone(),
+            _ => Rc::new(Audit::of(view.disk())),
+        };
+        *last = Some(Look { step, files, reading: reading.clone() });
+        reading
     }
 }
 
@@ -209,6 +224,10 @@ impl Invariant for NoLostWrite {
         if let Body::Call { kind: CallKind::Unlink, result: Ok(_), data, .. } = event.body
             && data.strip_suffix(b"-wal") == Some(DATABASE.as_bytes())
         {
+            if self.begun.is_empty() {
+                // Nothing can be lost yet.
+                return Ok(());
+            }
             let is_whole = matches!(&*self.auditor.read(view), Ok(Some(audit)) if audit.problems.is_empty());
             if !is_whole && !self.acknowledged.is_empty() {
                 let message = "the WAL was removed, and without it the database is damaged".to_owned();
@@ -234,10 +253,15 @@ impl Invariant for NoLostWrite {
                     format!("transition {number} was acknowledged to {by}, and made anew for {then}: it was lost");
                 return Err(self.violation(message, ROW, "lost"));
             }
-            let before = self.acknowledged.insert(key.clone(), effect.clone());
-            if let Some(before) = before.filter(|before| *before != effect) {
-                let message = format!("{}#{} took effect twice: {before:?}, then {effect:?}", key.agent, key.number);
-                return Err(self.violation(message, ROW, "doubled"));
+            match self.acknowledged.entry(key) {
+                Entry::Vacant(entry) => drop(entry.insert(effect)),
+                Entry::Occupied(mut entry) if *entry.get() != effect => {
+                    let before = entry.insert(effect);
+                    let (OperationKey { agent, number }, effect) = (entry.key(), entry.get());
+                    let message = format!("{agent}#{number} took effect twice: {before:?}, then {effect:?}");
+                    return Err(self.violation(message, ROW, "doubled"));
+                }
+                Entry::Occupied(_) => {}
             }
         }
         Ok(())

@@ -9,19 +9,20 @@ use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::disk::{Disk, InodeId};
 use seedstorm_sim::trace::{Body, CallKind, Ended, Event, Interest, ProcessId};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// No two saves make the same revision of a document, and no acknowledged revision is lost, nor one that a crash has left.
 #[derive(Default)]
 pub struct DocumentsKept {
     /// By path: the highest acknowledged revision.
-    saved: BTreeMap<String, u64>,
+    saved: Rc<BTreeMap<String, u64>>,
     /// By path: the revision that the last crash has left, acknowledged or not.
     settled: BTreeMap<String, u64>,
     /// Who made a revision.
     writers: BTreeMap<(String, u64), String>,
     /// By process: what had been acknowledged when it began its operation. What it loads afterwards is no older. (Not: when it claims what it
     /// loaded. A claim may come long after its effect.)
-    begun_with: BTreeMap<ProcessId, BTreeMap<String, u64>>,
+    begun_with: BTreeMap<ProcessId, Rc<BTreeMap<String, u64>>>,
 }
 
 impl Invariant for DocumentsKept {
@@ -44,10 +45,10 @@ impl Invariant for DocumentsKept {
                 let message = format!("lost update: {other} and {name} both saved revision {revision} of {path}");
                 return Err(self.violation(message, "lost-update"));
             }
-            let highest = self.saved.entry(path).or_default();
+            let highest = Rc::make_mut(&mut self.saved).entry(path).or_default();
             *highest = revision.max(*highest);
         }
-        if let (Some(process), Some(OperationBegun { .. })) = (event.process, event.claim()) {
+        if let (Some(process), Body::Claim { kind: OperationBegun::KIND, .. }) = (event.process, &event.body) {
             self.begun_with.insert(process, self.saved.clone());
         }
         if let (Some(process), Some(DocumentLoaded { path, revision, quarantined: None })) =

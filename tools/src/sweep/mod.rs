@@ -13,6 +13,7 @@ mod worker;
 pub(crate) use coordinator::{Swept, interrupt_flag, sweep as carry_out};
 pub(crate) use job::{SeedSet, Sweep, jobs};
 pub(crate) use pool::Pool;
+pub use watchdog::ALLOCATOR_KEEPS_MEMORY;
 pub(crate) use worker::work;
 
 use crate::catalogue::Catalogue;

@@ -23,6 +23,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How much of what a worker prints on stderr is kept.
 const LAST_WORDS_BYTES: usize = 2048;
 
+/// An environment in which mimalloc, if it is the program's allocator, gives no page back to the OS: a worker's next run wants it again at once, and a
+/// page that comes back is cleared first.
+pub const ALLOCATOR_KEEPS_MEMORY: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "-1");
+
 /// A worker process.
 pub(crate) struct Worker {
     child: Child,
@@ -52,6 +56,7 @@ impl Worker {
         let mut child = Command::new(own_program()?)
             .arg0("seedstorm-worker")
             .arg("worker")
+            .env(ALLOCATOR_KEEPS_MEMORY.0, ALLOCATOR_KEEPS_MEMORY.1)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -10,7 +10,7 @@ CREATE TABLE merkle_roots (
 -- What is sealed, by its digest, and the transition in which it was.
 CREATE TABLE sealed_memories (
   digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
-  transition INTEGER NOT NULL REFERENCES merkle_roots (transition) DEFERRABLE INITIALLY DEFERRED
+  transition INTEGER NOT NULL REFERENCES merkle_roots (transition)
 ) STRICT, WITHOUT ROWID;
 
 -- The nodes of the tree over them, each with what it knows of the two below it.

@@ -33,7 +33,6 @@ CREATE TABLE tasks (
   CHECK ((state = 'claimed') = (token IS NOT NULL)),
   CHECK ((state = 'claimed') = (expires_ns IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX tasks_by_holder ON tasks (holder);
 
 CREATE TABLE checklist (
   task TEXT NOT NULL REFERENCES tasks (name),
