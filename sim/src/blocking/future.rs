@@ -150,6 +150,7 @@ impl<T: 'static> Code<T> {
         let Some(request) = self.request.get() else { return true };
         let (kernel, by) = (&self.os.sys.kernel, self.by.get());
         if !kernel.is_granted(&by) {
+            kernel.polled_again(&by, waker);
             return true;
         }
         // SAFETY: the coroutine that made this request has been suspended since.
@@ -184,6 +185,7 @@ impl<T: 'static> Code<T> {
                 self.by.set(kernel.announce(identity, &header, waker).unwrap_or(*identity));
             }
             CoroutineResult::Return(value) => {
+                self.os.ends();
                 self.recycle();
                 self.value.set(Some(value));
             }
@@ -210,7 +212,12 @@ impl<T: 'static> Code<T> {
             return;
         }
         self.request.set(None);
-        drop(self.value.take());
+        if let Some(value) = self.value.take() {
+            // It was never given away: what it does as it is dropped is the code's.
+            self.os.is_cut_off.set(true);
+            let _current = Current::enter(&self.os);
+            drop(value);
+        }
         // SAFETY: the code is suspended or has ended, and `is_running` keeps others away while it leaves.
         let place = unsafe { &mut *self.coroutine.get() };
         let Some(coroutine) = place else { return };

@@ -49,6 +49,11 @@ impl Os {
         self.outer_span.set(spans::innermost());
     }
 
+    /// The coroutine has returned: nobody can be suspended any more.
+    pub(super) fn ends(&self) {
+        self.yielder.set(ptr::null());
+    }
+
     /// Whether calls have no effect any more.
     #[inline]
     pub(crate) fn is_cut_off(&self) -> bool {
@@ -85,6 +90,7 @@ impl Os {
 
     #[inline]
     fn suspend(&self, signal: Signal) {
+        assert!(!self.yielder.get().is_null(), "a value that blocking code returned goes on calling as it is dropped");
         let left = spans::leave(self.outer_span.get());
         // SAFETY: the coroutine's first act was to store its yielder, which lives at the bottom of its stack. An `Os` is lent to that
         // coroutine's code alone, so whoever calls this runs on it.

@@ -86,13 +86,12 @@ impl Executor {
     /// blamed, and the others go on.
     fn drop_programs(&mut self, tasks: Vec<TaskId>) {
         for task in tasks {
-            let Some(program) = self.slots.get_mut(task.0 as usize).and_then(|slot| slot.program.take()) else {
-                continue;
-            };
+            let Some(slot) = self.slots.get_mut(task.0 as usize) else { continue };
+            let program = slot.program.take();
+            slot.resumable = None;
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(program))) {
                 self.kernel.with(|core| core.panicked(Some(task), panic_text(&*panic)));
             }
-            self.slot(task).resumable = None;
         }
     }
 

@@ -149,11 +149,13 @@ impl Executor {
             _ => Stage::begin(stage),
         };
         let poll = program.as_mut().poll(&mut Context::from_waker(waker));
+        let left = self.kernel.take_resumable();
         if poll.is_ready() {
             // What the future still holds belongs to a task that runs.
             *stage = None;
+        } else {
+            *resumable = left;
         }
-        *resumable = self.kernel.take_resumable();
         self.kernel.poll_ends();
         let is_unused = self.kernel.take_unused_grant();
         match poll {

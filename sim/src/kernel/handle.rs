@@ -117,6 +117,14 @@ impl Kernel {
         });
     }
 
+    /// A call that was announced before is polled again, and waits on. The program may expect to hear of it through another waker than before.
+    #[inline]
+    pub(crate) fn polled_again(&self, sys: &Identity, waker: &Waker) {
+        if waker.data() != self.0.own_waker.get() {
+            self.wakes_through(sys, waker);
+        }
+    }
+
     pub(crate) fn withdraw(&self, sys: &Identity) {
         let is_current = self.with(|core| {
             let is_current = core.is_current(sys);

@@ -158,7 +158,10 @@ impl<C: Call> Future for Announced<'_, C> {
             }
             State::Announced if this.sys.kernel.is_granted(&this.by) => this.take_effect(),
             // Polled for another reason: by a join or a select of the program's own.
-            State::Announced => Poll::Pending,
+            State::Announced => {
+                this.sys.kernel.polled_again(&this.by, context.waker());
+                Poll::Pending
+            }
             State::Finished => unreachable!("a finished call was polled again"),
         }
     }

@@ -23,9 +23,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How much of what a worker prints on stderr is kept.
 const LAST_WORDS_BYTES: usize = 2048;
 
-/// An environment in which mimalloc, if it is the program's allocator, gives no page back to the OS: a worker's next run wants it again at once, and a
-/// page that comes back is cleared first.
-pub const ALLOCATOR_KEEPS_MEMORY: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "-1");
+/// An environment in which mimalloc, if it is the program's allocator, gives free pages back to the OS every ten seconds, not every second: a worker's
+/// next run wants them again at once, and a page that comes back is cleared first. Never to give them back would keep four times as much memory.
+pub const ALLOCATOR_KEEPS_MEMORY: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "10000");
 
 /// A worker process.
 pub(crate) struct Worker {
