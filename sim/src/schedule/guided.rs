@@ -85,6 +85,8 @@ pub(crate) struct Following {
     places: Vec<Place>,
     /// The process and ordinal of each recorded task, if the process exists.
     ids: Vec<Option<(ProcessId, u32, u32)>>,
+    /// For each recorded task its operations by id, and where it began each.
+    operations: Vec<Vec<(u64, u32)>>,
     /// The turns that are not over.
     left: TurnsLeft,
     next_delay: BTreeMap<(u32, u32, CallKind), u64>,
@@ -119,12 +121,18 @@ impl Following {
         }
         let by_life = ids.iter().enumerate().filter_map(|(index, life)| Some(((*life)?, index))).collect();
         let delays = guide.turns.delays.iter();
+        let operations = guide.turns.tasks.iter().map(|task| {
+            let mut operations: Vec<(u64, u32)> = task.operations.iter().map(|(made, id)| (*id, *made)).collect();
+            operations.sort_by_key(|(id, _)| *id);
+            operations
+        });
         Following {
             next_delay: delays.map(|delay| ((delay.task, delay.call, delay.kind), delay.delay_ns)).collect(),
             places: vec![Place::default(); ids.len()],
             random: guide.then.map(Random::new),
             lives: Lives::new(names),
             found: Guided::default(),
+            operations: operations.collect(),
             left,
             last: None,
             steps: 0,
@@ -300,8 +308,9 @@ impl Strategy for Following {
         let Some(task) = self.by_life.get(&(process, self.lives.of(process), ordinal)).copied() else { return };
         let place = &mut self.places[task];
         let times = place.begun.entry(operation).or_insert(0);
-        let mut recorded = self.guide.turns.tasks[task].operations.iter().filter(|(_, id)| *id == operation);
-        if let Some((made, _)) = recorded.nth(*times).copied() {
+        let recorded = &self.operations[task];
+        let first = recorded.partition_point(|(id, _)| *id < operation);
+        if let Some((_, made)) = recorded.get(first + *times).copied().filter(|(id, _)| *id == operation) {
             if made > place.made {
                 self.found.calls_missing += u64::from(made - place.made);
             }

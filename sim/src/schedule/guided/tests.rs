@@ -67,3 +67,21 @@ fn a_turn_that_cannot_be_had_does_not_make_the_others_cost_more() {
     let mut following = following(&text);
     assert_eq!(who_goes(&mut following, TURNS), "ba".repeat(TURNS / 2));
 }
+
+/// Quadratic, this would take minutes, too.
+#[test]
+fn where_an_operation_began_is_found_at_once_however_many_there_are() {
+    const OPERATIONS: u64 = 300_000;
+    // Downwards, so that neither the first nor the last of the list is the one that is asked for; one has two beginnings.
+    let lines: String = (0..OPERATIONS).rev().map(|id| format!("a.1/0 #{id} pread #{id} fsync\n")).collect();
+    let mut following = following(&lines);
+    for id in 0..OPERATIONS {
+        for kind in [CallKind::ReadAt, CallKind::Sync] {
+            following.began(ProcessId(0), 0, id);
+            assert_eq!(following.expected(0), Some(kind), "operation {id}");
+        }
+    }
+    let before = following.places[0].made;
+    following.began(ProcessId(0), 0, 7);
+    assert_eq!(following.places[0].made, before, "it was not begun a third time");
+}
