@@ -119,6 +119,8 @@ fn a_malformed_plan_or_reproducer_is_refused() {
         (reproducer.replacen("format = 2", "format = 1", 1), "older"),
         (reproducer.replace("[turns]\nlines = ", "[turns]\nlines = 9"), "turns were recorded"),
         (reproducer.replacen(" sleep", " slepe", 1), "slepe"),
+        (reproducer.replacen(" sleep", " sleep*99999999999999", 1), "all counts together at most 134217728"),
+        (reproducer.replacen(" sleep", " sleep*18446744073709551615", 1), "`sleep*18446744073709551615"),
         (reproducer.replace("trace_hash", "trace_hsah"), "trace_hsah"),
     ];
     for (contents, part) in cases {

@@ -98,13 +98,38 @@ fn a_failure_has_a_folder_with_all_that_is_known_of_it() {
     let folder = program.folder.path().join("artifacts/violates-8");
     let summary = std::fs::read_to_string(folder.join("summary.txt")).expect("a summary");
     let last = said.out.lines().last().expect("a last line");
-    assert!(summary.ends_with("seedstorm replay artifacts/violates-8/reproducer.toml\n"), "{summary}");
     assert!(last.ends_with("replay artifacts/violates-8/reproducer.toml"), "{last}");
+    // The program that is told of is this one: another may not know the scenario.
+    assert!(summary.ends_with(&format!("\n{last}\n")), "{summary}");
     assert!(summary.contains("FAILED violates seed 8") && summary.contains("The last events up to the violation"));
     // The trace is that of the run.
     let trace = program.folder.path().join("again.trace");
     program.line("replay artifacts/violates-8 --trace again.trace");
     assert_eq!(std::fs::read(folder.join("trace.bin")).expect("a trace"), std::fs::read(trace).expect("a trace"));
+}
+
+#[test]
+fn what_is_kept_names_the_program_that_knows_the_scenario() {
+    let program = program();
+    let own = program.command(&[]).get_program().to_str().expect("text").to_owned();
+    // A worker keeps it, and speaks for its sweep.
+    assert_eq!(program.line("sweep --scenarios violates --seeds 8..9 --jobs 1").code, Some(1));
+    let folder = program.folder.path().join("artifacts/violates-8");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
+    let command = format!("{own} replay artifacts/violates-8/reproducer.toml");
+    assert!(read("summary.txt").ends_with(&format!("\n{command}\n")), "{}", read("summary.txt"));
+    let page = read("report.html");
+    assert!(page.contains(&command) && !page.contains("seedstorm replay"), "{command} is not on the page");
+    // What its invariants say is known to no other program either.
+    assert!(page.contains("nobody writes more than twice, in bad seeds"), "the page has no statement of the invariant");
+    let said = program.line("shrink artifacts/violates-8 --budget 20s --jobs 1");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let command = format!("{own} replay artifacts/violates-8/shrunk.toml");
+    assert!(
+        read("findings.json").contains(&command) && read("report.html").contains(&command),
+        "{}",
+        read("findings.json")
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! in `reproducer`.
 
 use crate::blob;
-use crate::catalogue::Known;
+use crate::catalogue::{Catalogue, Known};
 use crate::exit::Result;
 use crate::keep;
 use crate::measured::{self, Measured};
@@ -43,6 +43,7 @@ pub(crate) struct Kept {
 /// # Errors
 /// What can't be written; a plan that can't be run.
 pub(crate) fn keep(
+    catalogue: Catalogue,
     scenario: Known,
     plan: &Plan,
     turns: Option<&Turns>,
@@ -66,7 +67,7 @@ pub(crate) fn keep(
     let is_same = result.trace_hash == Some(outcome.trace_hash.to_string());
     let turns = outcome.turns.take().filter(|_| is_same);
     let reproducer = Reproducer::new(plan, result, crash_points, turns);
-    let path = publish(draft, folder, &reproducer, result, &last_events)?;
+    let path = publish(catalogue, draft, folder, &reproducer, result, &last_events)?;
     Ok(Kept { repro: blob::of(&reproducer)?, reproducer: path, last_events })
 }
 
@@ -74,14 +75,21 @@ pub(crate) fn keep(
 ///
 /// # Errors
 /// What can't be written.
-pub(crate) fn keep_lost(plan: &Plan, result: &RunResult, crash_points: CrashPoints, folder: &Path) -> Result<Kept> {
+pub(crate) fn keep_lost(
+    catalogue: Catalogue,
+    plan: &Plan,
+    result: &RunResult,
+    crash_points: CrashPoints,
+    folder: &Path,
+) -> Result<Kept> {
     let draft = keep::draft(folder)?;
     let reproducer = Reproducer::new(plan, result, crash_points, None);
-    let path = publish(draft, folder, &reproducer, result, &[])?;
+    let path = publish(catalogue, draft, folder, &reproducer, result, &[])?;
     Ok(Kept { repro: blob::of(&reproducer)?, reproducer: path, last_events: Vec::new() })
 }
 
 fn publish(
+    catalogue: Catalogue,
     draft: keep::Draft,
     folder: &Path,
     reproducer: &Reproducer,
@@ -96,10 +104,10 @@ fn publish(
     let stem = format!("{}-{}", reproducer.plan.scenario, reproducer.plan.seed.0);
     let draft_path = draft.path().to_owned();
     let kept = draft.publish(&stem, reproducer::FILE, |kept| {
-        let command = command(&kept.join(reproducer::FILE));
+        let command = command(catalogue, &kept.join(reproducer::FILE));
         let mut files = vec![(SUMMARY_FILE, summary(reproducer, result, last_events, &command)?)];
         let findings = Findings { reproduce: Some(command), ..Findings::default() };
-        if let Some(page) = picture_of(&draft_path, &findings)? {
+        if let Some(page) = picture_of(catalogue, &draft_path, &findings)? {
             files.push((PICTURE_FILE, page.into_bytes()));
         }
         Ok(files)
@@ -109,27 +117,27 @@ fn publish(
 }
 
 /// The command line that runs a reproducer.
-fn command(path: &Path) -> String {
-    shell::line(["seedstorm", "replay", &path.display().to_string()])
+fn command(catalogue: Catalogue, path: &Path) -> String {
+    shell::line([catalogue.program(), "replay", &path.display().to_string()])
 }
 
 /// The picture of the trace in a folder, if there is one.
-fn picture_of(folder: &Path, findings: &Findings) -> anyhow::Result<Option<String>> {
+fn picture_of(catalogue: Catalogue, folder: &Path, findings: &Findings) -> anyhow::Result<Option<String>> {
     let path = folder.join(TRACE_FILE);
     if !path.exists() {
         return Ok(None);
     }
     let trace = BufReader::new(File::open(&path).with_context(|| path.display().to_string())?);
-    Ok(Some(picture::page(trace, findings).with_context(|| path.display().to_string())?))
+    Ok(Some(picture::page(catalogue, trace, findings).with_context(|| path.display().to_string())?))
 }
 
 /// What has been found of the failure in a folder so far: nothing, if nobody has looked.
-pub(crate) fn findings(folder: &Path) -> Findings {
+pub(crate) fn findings(catalogue: Catalogue, folder: &Path) -> Findings {
     let stored = fs::read(folder.join(FINDINGS_FILE)).ok();
     // A file of another version is as good as none: what it says can be found again.
     let findings = stored.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let reproducer = folder.join(reproducer::FILE);
-    let reproduce = reproducer.is_file().then(|| command(&reproducer));
+    let reproduce = reproducer.is_file().then(|| command(catalogue, &reproducer));
     Findings { reproduce, ..findings.unwrap_or_default() }
 }
 
@@ -138,17 +146,17 @@ pub(crate) fn findings(folder: &Path) -> Findings {
 ///
 /// # Errors
 /// What can't be written.
-pub(crate) fn add_to_findings(reproducer: &Path, add: impl FnOnce(&mut Findings)) -> Result<()> {
+pub(crate) fn add_to_findings(catalogue: Catalogue, reproducer: &Path, add: impl FnOnce(&mut Findings)) -> Result<()> {
     let folder = if reproducer.is_dir() { reproducer } else { reproducer.parent().unwrap_or(Path::new(".")) };
     let is_of_folder = reproducer.is_dir() || reproducer.ends_with(reproducer::FILE);
     if !is_of_folder || !folder.join(TRACE_FILE).exists() {
         return Ok(());
     }
-    let mut found = findings(folder);
+    let mut found = findings(catalogue, folder);
     add(&mut found);
     let text = serde_json::to_vec_pretty(&found).map_err(anyhow::Error::new)?;
     keep::replace(&folder.join(FINDINGS_FILE), &text)?;
-    match picture_of(folder, &found)? {
+    match picture_of(catalogue, folder, &found)? {
         Some(page) => keep::replace(&folder.join(PICTURE_FILE), page.as_bytes()),
         None => Ok(()),
     }

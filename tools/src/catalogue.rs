@@ -1,24 +1,41 @@
-//! The scenarios that this program knows, and how a person's words find them. What a scenario is stands in `sim::plan`.
+//! The scenarios that this program knows, what it is called, and how a person's words find them. What a scenario is stands in `sim::plan`.
 
 use crate::exit::{Problem, Result};
 use seedstorm_sim::Scenario;
+use seedstorm_sim::invariant::{GENERIC, LOCKS};
 
 /// A scenario that a program knows.
 pub type Known = &'static (dyn Scenario + Sync);
 
 /// The scenarios of one program.
 #[derive(Clone, Copy)]
-pub(crate) struct Catalogue(&'static [Known]);
+pub(crate) struct Catalogue {
+    scenarios: &'static [Known],
+    /// What command lines that are told begin with: what this program was called by. Another program may not know its scenarios.
+    program: &'static str,
+}
 
 impl Catalogue {
-    /// A catalogue of these scenarios.
-    pub(crate) fn new(scenarios: &'static [Known]) -> Catalogue {
-        Catalogue(scenarios)
+    /// A catalogue of these scenarios, of a program that is called so.
+    pub(crate) fn new(scenarios: &'static [Known], program: &'static str) -> Catalogue {
+        Catalogue { scenarios, program }
+    }
+
+    /// What this program was called by.
+    pub(crate) fn program(self) -> &'static str {
+        self.program
+    }
+
+    /// What must hold, in words, if this program knows the invariant.
+    pub(crate) fn statement(self, invariant: &str) -> Option<&'static str> {
+        let own = self.scenarios.iter().flat_map(|scenario| scenario.invariants());
+        let mut all = GENERIC.iter().chain(LOCKS).chain(own);
+        all.find(|(id, _)| *id == invariant).map(|(_, statement)| *statement)
     }
 
     /// All of them, in their order.
     pub(crate) fn all(self) -> &'static [Known] {
-        self.0
+        self.scenarios
     }
 
     /// The scenario of that name.
@@ -26,8 +43,8 @@ impl Catalogue {
     /// # Errors
     /// There is none: the text says which there are, and which was perhaps meant.
     pub(crate) fn named(self, name: &str) -> Result<Known> {
-        self.0.iter().copied().find(|scenario| scenario.name() == name).ok_or_else(|| {
-            let names: Vec<&str> = self.0.iter().map(|scenario| scenario.name()).collect();
+        self.scenarios.iter().copied().find(|scenario| scenario.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = self.scenarios.iter().map(|scenario| scenario.name()).collect();
             Problem::usage(unknown("scenario", name, &names))
         })
     }
@@ -38,7 +55,7 @@ impl Catalogue {
     /// As [`Catalogue::named`].
     pub(crate) fn select(self, names: &str) -> Result<Vec<Known>> {
         if names.trim() == "all" {
-            return Ok(self.0.to_vec());
+            return Ok(self.scenarios.to_vec());
         }
         let mut selected: Vec<Known> = Vec::new();
         for name in names.split(',') {

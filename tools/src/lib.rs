@@ -52,10 +52,10 @@ use std::process::ExitCode;
 
 /// Runs the command line of this process over `scenarios`.
 pub fn main_with(scenarios: &'static [Known]) -> ExitCode {
-    git_bisect::unless_no_verdict(panics::catch(|| main_here(Catalogue::new(scenarios)))).into()
+    git_bisect::unless_no_verdict(panics::catch(|| main_here(scenarios))).into()
 }
 
-fn main_here(catalogue: Catalogue) -> Exit {
+fn main_here(scenarios: &'static [Known]) -> Exit {
     let command = match Cli::try_parse() {
         Ok(command) => command,
         Err(error) => {
@@ -69,7 +69,7 @@ fn main_here(catalogue: Catalogue) -> Exit {
             };
         }
     };
-    match carry_out(catalogue, &command) {
+    match carry_out(scenarios, &command) {
         Ok(exit) => exit,
         Err(Problem::OutputClosed) => Exit::Pass,
         Err(Problem::Usage(message)) => complain("error", &message, Exit::Usage),
@@ -84,24 +84,31 @@ fn complain(what: &str, message: &str, exit: Exit) -> Exit {
     exit
 }
 
-fn carry_out(catalogue: Catalogue, cli: &Cli) -> Result<Exit> {
-    let program = std::env::args().next().unwrap_or_else(|| "seedstorm".to_owned());
-    if !matches!(cli.command, Command::Worker) {
+fn carry_out(scenarios: &'static [Known], cli: &Cli) -> Result<Exit> {
+    let program = match &cli.command {
+        // A worker speaks for the program that has started it.
+        Command::Worker { program } => program.clone(),
+        _ => shell::program(),
+    };
+    // Once, for the whole process.
+    let program: &'static str = program.leak();
+    let catalogue = Catalogue::new(scenarios, program);
+    if !matches!(cli.command, Command::Worker { .. }) {
         log::start(cli.log)?;
     }
     match &cli.command {
-        Command::Run(arguments) => run::run(catalogue, &program, arguments),
-        Command::Sweep(arguments) => sweep::sweep(catalogue, &program, arguments),
-        Command::Selftest(arguments) => selftest::selftest(catalogue, &program, arguments),
-        Command::Replay(arguments) => replay::replay(catalogue, &program, arguments),
-        Command::Report(arguments) => picture::report(&program, arguments),
+        Command::Run(arguments) => run::run(catalogue, program, arguments),
+        Command::Sweep(arguments) => sweep::sweep(catalogue, program, arguments),
+        Command::Selftest(arguments) => selftest::selftest(catalogue, program, arguments),
+        Command::Replay(arguments) => replay::replay(catalogue, program, arguments),
+        Command::Report(arguments) => picture::report(catalogue, arguments),
         Command::Export(arguments) => export::export(arguments),
-        Command::Bisect(arguments) => bisect::bisect(catalogue, &program, arguments),
-        Command::Shrink(arguments) => shrink::shrink_command(catalogue, &program, arguments),
-        Command::Compare(arguments) => compare::compare(catalogue, &program, arguments),
+        Command::Bisect(arguments) => bisect::bisect(catalogue, program, arguments),
+        Command::Shrink(arguments) => shrink::shrink_command(catalogue, program, arguments),
+        Command::Compare(arguments) => compare::compare(catalogue, program, arguments),
         Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
         Command::BisectStep { job } => bisect::step(job),
-        Command::Worker => sweep::work(catalogue, &mut std::io::stdout()),
+        Command::Worker { .. } => sweep::work(catalogue, &mut std::io::stdout()),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "seedstorm", &mut text);

@@ -55,6 +55,7 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
         warn_of(violation);
     }
     let how = How {
+        catalogue,
         tracing,
         without_invariants: false,
         crash_points: match recorded {

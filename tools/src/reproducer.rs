@@ -9,7 +9,7 @@ use seedstorm_sim::schedule::Turns;
 use seedstorm_sim::sqlite;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 /// The version of the format. A reader refuses a newer one.
@@ -24,8 +24,9 @@ pub(crate) const TURNS_FILE: &str = "turns.txt.zst";
 /// Turns longer than this go into a file of their own, so that people can read the rest.
 const INLINE_BYTES_MAX: usize = 4096;
 
-/// The most bytes of turns that are read: a damaged file must not exhaust memory.
-const TURNS_BYTES_MAX: u64 = 4 << 30;
+/// The most bytes of turns that are written and read: a damaged file must not exhaust memory. A turn takes some 25 bytes of text and as many of memory, so
+/// that these are five million turns, in no more memory than a run of that length takes anyway.
+const TURNS_BYTES_MAX: usize = 128 << 20;
 
 /// A failing run.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,10 +126,14 @@ impl Reproducer {
         let mut side = None;
         let turns = match &self.turns {
             None => None,
+            // What could not be read again is not written: then the plan's strategy decides again.
+            Some(turns) if turns.steps > Turns::CALLS_MAX || turns.tasks.len() > Turns::TASKS_MAX => None,
             Some(turns) => {
                 let text = turns.to_text();
                 let lines = text.lines().count();
-                if text.len() <= inline_bytes_max {
+                if text.len() > TURNS_BYTES_MAX {
+                    None
+                } else if text.len() <= inline_bytes_max {
                     Some(StoredTurns { lines, text: Some(text), file: None })
                 } else {
                     side = Some(zstd::bulk::compress(text.as_bytes(), 3)?);
@@ -252,9 +257,14 @@ fn read_turns(path: &Path, stored: &StoredTurns) -> Result<Turns> {
     Turns::from_text(&text).map_err(|why| Problem::usage(format!("{}: turns, {why}", place.display())))
 }
 
-fn read_compressed(path: &PathBuf) -> std::io::Result<String> {
-    let mut text = String::new();
+fn read_compressed(path: &Path) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
     let decoder = zstd::Decoder::new(std::fs::File::open(path)?)?;
-    decoder.take(TURNS_BYTES_MAX).read_to_string(&mut text)?;
-    Ok(text)
+    decoder.take(TURNS_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > TURNS_BYTES_MAX {
+        return Err(std::io::Error::other(format!(
+            "more than {TURNS_BYTES_MAX} bytes of turns, the most that is allowed"
+        )));
+    }
+    String::from_utf8(bytes).map_err(std::io::Error::other)
 }

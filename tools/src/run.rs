@@ -38,6 +38,7 @@ pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments)
         let from = arguments.plan.as_ref().map(|path| path.display().to_string());
         sink.event(&RunEvent::Drawn { plan, note: from.as_deref() }).or_else(unless_closed)?;
         let how = How {
+            catalogue,
             tracing: tracing.take(),
             without_invariants: arguments.without_invariants,
             crash_points: arguments.check.crash_points(),
@@ -100,6 +101,8 @@ fn print_plans(planned: &[(Known, Plan)]) -> Result<Exit> {
 
 /// How a plan is run.
 pub(crate) struct How<'a> {
+    /// The program's scenarios, of which this is one.
+    pub(crate) catalogue: Catalogue,
     /// Where its events go. Created before anything was told of the run: if it can't be, nothing runs.
     pub(crate) tracing: Option<Tracing>,
     /// Leave the scenario's invariants out.
@@ -146,18 +149,21 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
     let mut last_events = Vec::new();
     if let Some(violation) = measured.outcome.violations.first() {
         match how.artifacts {
-            Some(folder) => match artifacts::keep(scenario, plan, how.turns, &result, how.crash_points, folder) {
-                Ok(kept) => {
-                    result.repro = Some(kept.repro);
-                    result.reproducer = Some(kept.reproducer.display().to_string());
-                    last_events = kept.last_events;
+            Some(folder) => {
+                match artifacts::keep(how.catalogue, scenario, plan, how.turns, &result, how.crash_points, folder) {
+                    Ok(kept) => {
+                        result.repro = Some(kept.repro);
+                        result.reproducer = Some(kept.reproducer.display().to_string());
+                        last_events = kept.last_events;
+                    }
+                    Err(Problem::Internal(error)) => {
+                        unwritten = unwritten.or(Some(format!("{error:#}")));
+                        last_events =
+                            measured::last_events(scenario, plan, settings(), violation.step, how.last_events)?;
+                    }
+                    Err(problem) => return Err(problem),
                 }
-                Err(Problem::Internal(error)) => {
-                    unwritten = unwritten.or(Some(format!("{error:#}")));
-                    last_events = measured::last_events(scenario, plan, settings(), violation.step, how.last_events)?;
-                }
-                Err(problem) => return Err(problem),
-            },
+            }
             None if how.last_events > 0 => {
                 last_events = measured::last_events(scenario, plan, settings(), violation.step, how.last_events)?;
             }

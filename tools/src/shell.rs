@@ -1,5 +1,10 @@
 //! Command lines that can be pasted. Which command it is, is for the commands to say.
 
+/// What this program was called by: what a command line that runs it again begins with.
+pub(crate) fn program() -> String {
+    std::env::args().next().unwrap_or_else(|| "seedstorm".to_owned())
+}
+
 /// One line for a POSIX shell.
 pub(crate) fn line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")

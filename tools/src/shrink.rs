@@ -49,8 +49,8 @@ pub(crate) fn shrink_command(catalogue: Catalogue, program: &str, arguments: &Sh
         ("preemptions", from.preemptions, to.preemptions),
     ];
     let sizes = sizes.map(|(what, before, after)| Shrinkage { what: what.to_owned(), before, after });
-    let reproduce = Some(shell::line(["seedstorm", "replay", &path.display().to_string()]));
-    artifacts::add_to_findings(&arguments.reproducer, |found| {
+    let reproduce = Some(shell::line([program, "replay", &path.display().to_string()]));
+    artifacts::add_to_findings(catalogue, &arguments.reproducer, |found| {
         found.shrunk = Some(picture::Shrunk { sizes: sizes.into(), reproduce });
     })?;
     tell(scenario, program, arguments, &Told { first: &first, smallest: &smallest, path: &path, pool: &pool })

@@ -59,7 +59,8 @@ impl Lease {
 
     /// The lease of a token, unless it may be taken over. A damaged record is nobody's: the token protects what the lease can't.
     async fn in_force(&self, sys: &Sys, lock: &LockName, token: u64) -> Result<Option<OwnerRecord>, LockError> {
-        let bytes = read_sealed(sys, &self.path(lock, token)).await.map_err(|error| LockError::of_file(lock, &error))?;
+        let bytes =
+            read_sealed(sys, &self.path(lock, token)).await.map_err(|error| LockError::of_file(lock, &error))?;
         let record = bytes.and_then(|bytes| unseal::<Record>(&bytes).ok());
         let Some(record) = record.filter(|record| !record.is_released && record.until_ns > sys.wall_ns()) else {
             return Ok(None);

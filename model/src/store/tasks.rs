@@ -160,9 +160,8 @@ impl Store {
             }
             let leave = || {
                 let connection = attempt.connection;
-                let mut unticked = connection.prepare_cached(
-                    "SELECT EXISTS (SELECT 1 FROM checklist WHERE task = ?1 AND generation IS NULL)",
-                )?;
+                let mut unticked = connection
+                    .prepare_cached("SELECT EXISTS (SELECT 1 FROM checklist WHERE task = ?1 AND generation IS NULL)")?;
                 let is_done = !unticked.query_row([&task], |row| row.get::<_, bool>(0))?;
                 let mut leave = connection.prepare_cached(
                     "UPDATE tasks SET holder = NULL, token = NULL, expires_ns = NULL, state = ?3 WHERE name = ?1 AND token = ?2",

@@ -3,6 +3,7 @@
 
 use super::recorder::Lives;
 use super::turns::Turns;
+use super::turns_left::TurnsLeft;
 use super::{Random, Ready, Strategy, default_choice};
 use crate::seed::Seed;
 use crate::trace::{CallKind, ProcessId};
@@ -63,9 +64,6 @@ impl fmt::Display for TurnDrift {
 /// Where the report is found after the run.
 pub(crate) type Report = Arc<Mutex<Guided>>;
 
-/// How many turns ahead are looked at when those before them can't be had yet.
-const TURNS_AHEAD: usize = 64;
-
 /// After so many calls of a task that its recording does not have, its place in it is looked for further on.
 const NEW_CALLS_BEFORE_SEARCH: usize = 4;
 
@@ -87,8 +85,10 @@ pub(crate) struct Following {
     places: Vec<Place>,
     /// The process and ordinal of each recorded task, if the process exists.
     ids: Vec<Option<(ProcessId, u32, u32)>>,
-    /// The first turn that is not over.
-    cursor: usize,
+    /// For each recorded task its operations by id, and where it began each.
+    operations: Vec<Vec<(u64, u32)>>,
+    /// The turns that are not over.
+    left: TurnsLeft,
     next_delay: BTreeMap<(u32, u32, CallKind), u64>,
     last: Option<(ProcessId, u32)>,
     steps: u64,
@@ -115,15 +115,25 @@ impl Following {
             .iter()
             .map(|task| id(&task.name.process).map(|process| (process, task.name.boot, task.name.ordinal)))
             .collect();
+        let mut left = TurnsLeft::all(&guide.turns.turns, ids.len());
+        for task in (0..ids.len()).filter(|task| ids[*task].is_none()) {
+            left.end_all(task);
+        }
         let by_life = ids.iter().enumerate().filter_map(|(index, life)| Some(((*life)?, index))).collect();
         let delays = guide.turns.delays.iter();
+        let operations = guide.turns.tasks.iter().map(|task| {
+            let mut operations: Vec<(u64, u32)> = task.operations.iter().map(|(made, id)| (*id, *made)).collect();
+            operations.sort_by_key(|(id, _)| *id);
+            operations
+        });
         Following {
             next_delay: delays.map(|delay| ((delay.task, delay.call, delay.kind), delay.delay_ns)).collect(),
             places: vec![Place::default(); ids.len()],
             random: guide.then.map(Random::new),
             lives: Lives::new(names),
             found: Guided::default(),
-            cursor: 0,
+            operations: operations.collect(),
+            left,
             last: None,
             steps: 0,
             guide,
@@ -155,35 +165,24 @@ impl Following {
         self.guide.turns.tasks[task].calls.get(self.places[task].made as usize).copied()
     }
 
-    /// Whether a turn can't do anything any more.
-    fn is_over(&self, index: usize) -> bool {
-        let turn = self.guide.turns.turns[index];
-        let (task, place) = (turn.task as usize, &self.places[turn.task as usize]);
-        let is_past = self.ids[task].is_none_or(|(process, boot, _)| self.lives.of(process) > boot);
-        place.is_lost || place.made >= turn.until || is_past
-    }
-
-    /// Whose turn it is, of those that can go.
+    /// Whose turn it is: of the turns that are left the first that is possible.
     fn whose_turn(&mut self, ready: &[Ready]) -> Option<usize> {
-        let mut looked_at = 0;
-        let mut index = self.cursor;
-        while index < self.guide.turns.turns.len() && looked_at < TURNS_AHEAD {
-            if self.is_over(index) {
-                if index == self.cursor {
-                    self.cursor += 1;
-                }
-                index += 1;
-                continue;
-            }
-            let task = self.guide.turns.turns[index].task as usize;
-            if let Some(choice) = self.ready_call(task, ready) {
-                return Some(choice);
-            }
-            self.note_drift(task, None);
-            looked_at += 1;
-            index += 1;
+        let first = self.left.first_task(&self.guide.turns.turns)?;
+        if !self.places[first].is_lost
+            && let Some(choice) = self.ready_call(first, ready)
+        {
+            return Some(choice);
         }
-        None
+        self.note_drift(first, None);
+        // A turn is possible only if a call of its task is ready: however many turns can't be had, there are no more than those to look at.
+        let turns = ready.iter().filter_map(|call| {
+            let task = self.task_of(call)?;
+            let is_possible = !self.places[task].is_lost
+                && (call.kind != CallKind::Wake || self.expected(task) == Some(CallKind::Wake));
+            if is_possible { Some((self.left.first_of(task)?, task)) } else { None }
+        });
+        let (_, task) = turns.min()?;
+        self.ready_call(task, ready)
     }
 
     fn note_drift(&mut self, task: usize, found: Option<CallKind>) {
@@ -197,6 +196,11 @@ impl Following {
 
     /// A recorded task makes a call: where is it in its recording now?
     fn advance(&mut self, task: usize, kind: CallKind) {
+        self.place(task, kind);
+        self.left.end_until(&self.guide.turns.turns, task, self.places[task].made);
+    }
+
+    fn place(&mut self, task: usize, kind: CallKind) {
         if self.places[task].is_lost {
             return;
         }
@@ -292,7 +296,11 @@ impl Strategy for Following {
     }
 
     fn started(&mut self, process: ProcessId) {
+        let before = self.lives.of(process);
         self.lives.begin(process);
+        for (_, task) in self.by_life.range((process, before, 0)..=(process, before, u32::MAX)) {
+            self.left.end_all(*task);
+        }
     }
 
     /// Wherever the task was: where an operation begins, its recording is found again.
@@ -300,14 +308,16 @@ impl Strategy for Following {
         let Some(task) = self.by_life.get(&(process, self.lives.of(process), ordinal)).copied() else { return };
         let place = &mut self.places[task];
         let times = place.begun.entry(operation).or_insert(0);
-        let mut recorded = self.guide.turns.tasks[task].operations.iter().filter(|(_, id)| *id == operation);
-        if let Some((made, _)) = recorded.nth(*times).copied() {
+        let recorded = &self.operations[task];
+        let first = recorded.partition_point(|(id, _)| *id < operation);
+        if let Some((_, made)) = recorded.get(first + *times).copied().filter(|(id, _)| *id == operation) {
             if made > place.made {
                 self.found.calls_missing += u64::from(made - place.made);
             }
             place.made = made;
             place.new.clear();
             place.is_lost = false;
+            self.left.end_until(&self.guide.turns.turns, task, made);
         }
         *times += 1;
     }
@@ -322,3 +332,6 @@ impl Drop for Following {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut self.found);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,7 @@ mod surw;
 mod swarm_delay;
 mod timed;
 mod turns;
+mod turns_left;
 mod urw;
 
 pub(crate) use chaos::ChaosStrategy;

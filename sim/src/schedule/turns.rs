@@ -3,6 +3,7 @@
 
 use crate::trace::CallKind;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -73,6 +74,12 @@ pub struct Delay {
 }
 
 impl Turns {
+    /// The most calls that a text may tell of. Each costs a byte of memory, and `CALL*COUNT` tells of many in a few bytes of text.
+    pub const CALLS_MAX: u64 = 1 << 27;
+
+    /// The most tasks that a text may tell of. Each costs some 200 bytes of memory.
+    pub const TASKS_MAX: usize = 1 << 20;
+
     /// The turns as text, one in a line: `PROCESS.BOOT/TASK CALL CALL*COUNT #OPERATION …`, and `delay PROCESS.BOOT/TASK NUMBER CALL NANOSECONDS`.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
@@ -118,7 +125,7 @@ impl Turns {
         for (index, line) in text.lines().enumerate() {
             reading.line(line).map_err(|why| format!("line {}: {why}", index + 1))?;
         }
-        let Reading { tasks, turns, delays, steps } = reading;
+        let Reading { tasks, turns, delays, steps, .. } = reading;
         Ok(Turns { tasks: Arc::new(tasks), turns, delays: Arc::new(delays), preemptions: 0, steps })
     }
 }
@@ -140,6 +147,7 @@ impl TryFrom<String> for Turns {
 #[derive(Default)]
 struct Reading {
     tasks: Vec<TaskCalls>,
+    by_name: BTreeMap<TaskName, u32>,
     turns: Vec<Turn>,
     delays: Vec<Delay>,
     steps: u64,
@@ -157,13 +165,13 @@ impl Reading {
         if first == "delay" {
             let words: Vec<&str> = words.collect();
             let [name, call, kind, delay_ns] = words[..] else { return Err(wrong()) };
-            let task = self.task(name).ok_or_else(wrong)?;
+            let task = self.task(task_name(name).ok_or_else(wrong)?)?;
             let (call, delay_ns) = (call.parse().map_err(|_| wrong())?, delay_ns.parse().map_err(|_| wrong())?);
             let kind = call_named(kind).ok_or_else(|| format!("there is no call `{kind}`"))?;
             self.delays.push(Delay { task, call, kind, delay_ns });
             return Ok(());
         }
-        let task = self.task(first).ok_or_else(wrong)?;
+        let task = self.task(task_name(first).ok_or_else(wrong)?)?;
         for word in words {
             if let Some(id) = word.strip_prefix('#') {
                 let TaskCalls { calls, operations, .. } = &mut self.tasks[task as usize];
@@ -171,29 +179,42 @@ impl Reading {
                 continue;
             }
             let (name, count) = match word.split_once('*') {
-                Some((name, count)) => (name, count.parse().map_err(|_| wrong())?),
-                None => (word, 1_usize),
+                Some((name, count)) => (name, Some(count)),
+                None => (word, None),
             };
             let kind = call_named(name).ok_or_else(|| format!("there is no call `{name}`"))?;
-            self.steps += count as u64;
-            self.tasks[task as usize].calls.extend(std::iter::repeat_n(kind, count));
+            // Whatever is no number at all is wrong in the same way as one that is too large.
+            let count = count.map_or(Some(1), |count| count.parse().ok().filter(|count| *count > 0));
+            let within = count.filter(|count: &u64| *count <= Turns::CALLS_MAX - self.steps);
+            let count = within.ok_or_else(|| {
+                let (max, before) = (Turns::CALLS_MAX, self.steps);
+                format!("`{word}`: the count must be a whole number from 1, and all counts together at most {max}; before it are {before}")
+            })?;
+            self.steps += count;
+            self.tasks[task as usize].calls.extend(std::iter::repeat_n(kind, count as usize));
         }
         self.turns.push(Turn { task, until: self.tasks[task as usize].calls.len() as u32 });
         Ok(())
     }
 
-    fn task(&mut self, text: &str) -> Option<u32> {
-        let (rest, ordinal) = text.rsplit_once('/')?;
-        let (process, boot) = rest.rsplit_once('.')?;
-        let name = TaskName { process: process.to_owned(), boot: boot.parse().ok()?, ordinal: ordinal.parse().ok()? };
-        // Of several hundred the last ones are asked for most.
-        let found = self.tasks.iter().rposition(|task| task.name == name);
-        let index = found.unwrap_or_else(|| {
-            self.tasks.push(TaskCalls { name, calls: Vec::new(), operations: Vec::new() });
-            self.tasks.len() - 1
-        });
-        Some(index as u32)
+    fn task(&mut self, name: TaskName) -> Result<u32, String> {
+        if let Some(index) = self.by_name.get(&name) {
+            return Ok(*index);
+        }
+        if self.tasks.len() >= Turns::TASKS_MAX {
+            return Err(format!("`{name}` is one task too many: at most {} are allowed", Turns::TASKS_MAX));
+        }
+        let index = self.tasks.len() as u32;
+        self.by_name.insert(name.clone(), index);
+        self.tasks.push(TaskCalls { name, calls: Vec::new(), operations: Vec::new() });
+        Ok(index)
     }
+}
+
+fn task_name(text: &str) -> Option<TaskName> {
+    let (rest, ordinal) = text.rsplit_once('/')?;
+    let (process, boot) = rest.rsplit_once('.')?;
+    Some(TaskName { process: process.to_owned(), boot: boot.parse().ok()?, ordinal: ordinal.parse().ok()? })
 }
 
 fn call_named(name: &str) -> Option<CallKind> {
@@ -222,11 +243,33 @@ mod tests {
             "agent-0.1 boot",
             "agent-0.1/0 nosuchcall",
             "agent-0.1/0 boot*x",
+            "agent-0.1/0 boot*0",
+            "agent-0.1/0 boot*-1",
             "agent-0.1/0 #x boot",
             "delay agent-0.1/0 1 flock",
         ] {
             let why = Turns::from_text(&format!("agent-0.1/0 boot\n{line}\n")).expect_err(line);
             assert!(why.starts_with("line 2: "), "{line}: {why}");
         }
+    }
+
+    #[test]
+    fn counts_that_no_memory_holds_are_refused() {
+        let half = Turns::CALLS_MAX / 2 + 1;
+        for (line, word) in [
+            ("agent-0.1/0 pread*99999999999999".to_owned(), "pread*99999999999999"),
+            (format!("agent-0.1/0 pread*{}", u64::MAX), "pread*18446744073709551615"),
+            (format!("agent-0.1/0 pread*{}", u128::MAX), "pread*340282366920938463463374607431768211455"),
+            (format!("agent-0.1/0 pread*{half} fsync*{half}"), &format!("fsync*{half}")),
+        ] {
+            let why = Turns::from_text(&format!("agent-0.1/0 boot\n{line}\n")).expect_err(&line);
+            assert!(why.starts_with(&format!("line 2: `{word}`: ")), "{why}");
+            assert!(why.contains("at most 134217728"), "{why}");
+        }
+        let most = Turns::from_text(&format!("agent-0.1/0 pread*{}\n", Turns::CALLS_MAX)).expect("it is allowed");
+        assert_eq!(most.steps, Turns::CALLS_MAX);
+        let names: String = (0..=Turns::TASKS_MAX).map(|ordinal| format!("a.1/{ordinal}\n")).collect();
+        let why = Turns::from_text(&names).expect_err("one task too many");
+        assert!(why.starts_with("line 1048577: `a.1/1048576` is one task too many"), "{why}");
     }
 }

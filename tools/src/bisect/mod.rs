@@ -65,7 +65,9 @@ fn in_time(catalogue: Catalogue, program: &str, arguments: &BisectArguments) -> 
     let steps: Vec<u64> = found.decisive.iter().map(|decisive| decisive.step).collect();
     let moments = moment::look(&subject, &steps)?;
     let words = told::in_words(&subject, &found);
-    artifacts::add_to_findings(&arguments.file, |known| known.bisected = Some(findings(&subject, &found, words)))?;
+    artifacts::add_to_findings(catalogue, &arguments.file, |known| {
+        known.bisected = Some(findings(&subject, &found, words))
+    })?;
     let command = command(program, arguments, &found, &moments);
     let told = Told {
         subject: &subject,

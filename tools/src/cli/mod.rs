@@ -88,5 +88,9 @@ pub(crate) enum Command {
     },
     /// Run seeds that arrive on the standard input: the other half of `sweep`.
     #[command(hide = true)]
-    Worker,
+    Worker {
+        /// What the program that asks was called by.
+        #[arg(long)]
+        program: String,
+    },
 }

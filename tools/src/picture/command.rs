@@ -3,6 +3,7 @@
 use super::folder::page_of_folder;
 use super::page::page;
 use crate::artifacts;
+use crate::catalogue::Catalogue;
 use crate::cli::ReportArguments;
 use crate::exit::{Exit, Problem, Result};
 use crate::keep;
@@ -14,12 +15,12 @@ use std::path::Path;
 ///
 /// # Errors
 /// An input that is neither a trace nor a folder of artifacts, is damaged, or an output that can't be written.
-pub(crate) fn report(program: &str, arguments: &ReportArguments) -> Result<Exit> {
+pub(crate) fn report(catalogue: Catalogue, arguments: &ReportArguments) -> Result<Exit> {
     let input = &arguments.input;
     let (text, beside) = if input.is_dir() {
-        (page_of_folder(input, program)?, input.join("index.html"))
+        (page_of_folder(catalogue, input)?, input.join("index.html"))
     } else {
-        (page_of_trace(input)?, input.with_extension("html"))
+        (page_of_trace(catalogue, input)?, input.with_extension("html"))
     };
     let mut output = std::io::stdout();
     let path = match &arguments.output {
@@ -37,9 +38,10 @@ pub(crate) fn report(program: &str, arguments: &ReportArguments) -> Result<Exit>
     Ok(Exit::Pass)
 }
 
-fn page_of_trace(path: &Path) -> Result<String> {
+fn page_of_trace(catalogue: Catalogue, path: &Path) -> Result<String> {
     let wrong = |why: String| Problem::usage(format!("{}: {why}", path.display()));
     let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    page(BufReader::new(file), &artifacts::findings(folder)).map_err(|error| wrong(error.to_string()))
+    page(catalogue, BufReader::new(file), &artifacts::findings(catalogue, folder))
+        .map_err(|error| wrong(error.to_string()))
 }

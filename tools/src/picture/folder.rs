@@ -4,6 +4,7 @@
 use super::findings::Findings;
 use super::page::{STYLE, page};
 use crate::artifacts::TRACE_FILE;
+use crate::catalogue::Catalogue;
 use crate::exit::{Problem, Result};
 use crate::keep;
 use crate::report::grouped;
@@ -50,10 +51,10 @@ struct Failure {
 ///
 /// # Errors
 /// A folder without a reproducer in it, or with one that can't be read.
-pub(super) fn page_of_folder(folder: &Path, program: &str) -> Result<String> {
+pub(super) fn page_of_folder(catalogue: Catalogue, folder: &Path) -> Result<String> {
     let mut failures = Vec::new();
     for path in reproducers(folder)? {
-        failures.extend(read(folder, &path, program)?);
+        failures.extend(read(catalogue, folder, &path)?);
     }
     if failures.is_empty() {
         let what = "no reproducer is in this folder or in a folder in it: is it one that `--artifacts` named?";
@@ -104,7 +105,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Reads what the page tells of a failure; nothing of a TOML file that is no reproducer, or one of a run that held.
-fn read(folder: &Path, path: &Path, program: &str) -> Result<Option<Failure>> {
+fn read(catalogue: Catalogue, folder: &Path, path: &Path) -> Result<Option<Failure>> {
     let wrong = |why: String| Problem::usage(format!("{}: {}", path.display(), why.trim_end()));
     let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let table: toml::Table = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
@@ -118,7 +119,7 @@ fn read(folder: &Path, path: &Path, program: &str) -> Result<Option<Failure>> {
     let steps =
         table.get("steps").and_then(toml::Value::as_integer).ok_or_else(|| missing("steps", "a whole number"))?;
     let message = text_at(violation, "message", "violation.message")?;
-    let command = shell::line([program, "replay", &path.display().to_string()]);
+    let command = shell::line([catalogue.program(), "replay", &path.display().to_string()]);
     Ok(Some(Failure {
         scenario: text_at(plan, "scenario", "plan.scenario")?,
         seed,
@@ -126,13 +127,13 @@ fn read(folder: &Path, path: &Path, program: &str) -> Result<Option<Failure>> {
         steps_count: steps,
         fingerprint: text_at(violation, "fingerprint", "violation.fingerprint")?,
         message: message.lines().next().unwrap_or_default().to_owned(),
-        report: picture(folder, path, &command)?,
+        report: picture(catalogue, folder, path, &command)?,
         command,
     }))
 }
 
 /// The picture of a failure, as a link from the folder; made if there is a trace and none yet.
-fn picture(folder: &Path, reproducer: &Path, command: &str) -> Result<Option<String>> {
+fn picture(catalogue: Catalogue, folder: &Path, reproducer: &Path, command: &str) -> Result<Option<String>> {
     let beside = reproducer.parent().unwrap_or(folder);
     if beside == folder {
         // Failures of several runs share the folder: nothing says whose a picture in it is.
@@ -143,7 +144,7 @@ fn picture(folder: &Path, reproducer: &Path, command: &str) -> Result<Option<Str
         let wrong = |why: String| Problem::usage(format!("{}: {why}", trace.display()));
         let file = File::open(&trace).map_err(|error| wrong(error.to_string()))?;
         let findings = Findings { reproduce: Some(command.to_owned()), ..Findings::default() };
-        let text = page(BufReader::new(file), &findings).map_err(|error| wrong(error.to_string()))?;
+        let text = page(catalogue, BufReader::new(file), &findings).map_err(|error| wrong(error.to_string()))?;
         keep::replace(&picture, text.as_bytes())?;
     }
     let relative = picture.strip_prefix(folder).ok().filter(|_| picture.exists());
@@ -188,7 +189,7 @@ mod tests {
         }
         fs::write(folder.join("a b-1").join(TRACE_FILE), made_up::failing()).expect("a file");
         fs::write(folder.join("plan.toml"), "format = 1\nscenario = \"storm\"\n").expect("a file");
-        let page = page_of_folder(&folder, "seedstorm").expect("they can be read");
+        let page = page_of_folder(made_up::catalogue(), &folder).expect("they can be read");
         assert!(page.contains("3 failures, 2 different fingerprints"), "{page}");
         let place = |part: &str| page.find(part).unwrap_or_else(|| panic!("{part} is not in {page}"));
         assert!(place("i/x") < place("i/y"), "the larger group comes first");
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn what_is_damaged_or_absent_is_told_with_its_place() {
         let folder = folder("damaged");
-        let told = || match page_of_folder(&folder, "seedstorm") {
+        let told = || match page_of_folder(made_up::catalogue(), &folder) {
             Err(Problem::Usage(message)) => message,
             _ => panic!("it has no page"),
         };

@@ -1,11 +1,17 @@
 //! A made-up trace for tests: three processes, a message, locks, a kill, and a violation.
 
+use crate::catalogue::Catalogue;
 use seedstorm_sim::invariant::Violation;
 use seedstorm_sim::plan::{FaultKind, StrategyPlan};
 use seedstorm_sim::sys::claim::{Exclusion, LockAcquired, LockWaiting};
 use seedstorm_sim::trace::file::{Ending, FileWriter, Head};
 use seedstorm_sim::trace::{CallKind, Ended, ProcessId, Record, RecordBody, TaskId, TraceHash, codec};
 use seedstorm_sim::{Errno, Seed};
+
+/// The scenarios of the product.
+pub(crate) fn catalogue() -> Catalogue {
+    Catalogue::new(seedstorm_scenarios::all(), "seedstorm")
+}
 
 /// The id of the one message that arrives, and of the one that is lost.
 pub(crate) const MESSAGES: [u64; 2] = [1 << 40 | 1, 1 << 40 | 2];

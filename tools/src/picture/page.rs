@@ -7,9 +7,9 @@ use super::findings::{Bisected, Estimate, Findings, Shrunk};
 use super::numbers::{self, Table};
 use super::scene::{Scene, Sealed};
 use super::story;
+use crate::catalogue::Catalogue;
 use crate::report::grouped;
 use askama::Template;
-use seedstorm_sim::invariant::{GENERIC, LOCKS};
 use seedstorm_sim::metrics::Nanoseconds;
 use seedstorm_sim::trace::file::TraceError;
 use serde::Serialize;
@@ -35,18 +35,18 @@ const LEVELS_MAX: usize = 4;
 ///
 /// # Errors
 /// A trace that is none, is damaged, cut short, or of another format.
-pub(crate) fn page(trace: impl Read, findings: &Findings) -> Result<String, TraceError> {
-    Ok(of_scene(&Scene::read(trace)?, findings))
+pub(crate) fn page(catalogue: Catalogue, trace: impl Read, findings: &Findings) -> Result<String, TraceError> {
+    Ok(of_scene(catalogue, &Scene::read(trace)?, findings))
 }
 
-fn of_scene(scene: &Scene, findings: &Findings) -> String {
+fn of_scene(catalogue: Catalogue, scene: &Scene, findings: &Findings) -> String {
     let page = Page {
         version: env!("CARGO_PKG_VERSION"),
         scenario: &scene.head.scenario,
         seed: scene.head.seed.0,
         verdict: if scene.has_ending { "PASSED" } else { "NO VERDICT" },
         has_ending: scene.has_ending,
-        headline: headline(scene),
+        headline: headline(catalogue, scene),
         steps: grouped(scene.ending.steps),
         simulated: Nanoseconds(scene.ending.simulated_ns).to_string(),
         reproduce: &findings.reproduce,
@@ -109,7 +109,7 @@ fn parts(message: &str) -> Vec<Part> {
     parts.map(|(text, is_name)| Part { text, is_name }).collect()
 }
 
-fn headline(scene: &Scene) -> Option<Headline> {
+fn headline(catalogue: Catalogue, scene: &Scene) -> Option<Headline> {
     let violation = scene.ending.violations.first()?;
     let (message, more) = violation.message.split_once('\n').unwrap_or((&violation.message, ""));
     let lines: Vec<&str> = more.lines().map(str::trim).collect();
@@ -118,7 +118,7 @@ fn headline(scene: &Scene) -> Option<Headline> {
     let process = scene.violation.as_ref().map(|sealed| scene.columns.lanes[sealed.row] as usize);
     Some(Headline {
         invariant: violation.invariant.clone(),
-        statement: statement(&violation.invariant).to_owned(),
+        statement: catalogue.statement(&violation.invariant).unwrap_or_default().to_owned(),
         message: parts(message),
         more_first: if first.is_empty() { "more".to_owned() } else { first },
         more: lines.join("\n").replace(", lost ", ",\nlost "),
@@ -130,13 +130,6 @@ fn headline(scene: &Scene) -> Option<Headline> {
         fingerprint: violation.fingerprint.clone(),
         others: scene.ending.violations.len() - 1,
     })
-}
-
-/// What must hold, in words, if this program knows the invariant.
-fn statement(invariant: &str) -> &'static str {
-    let scenarios = seedstorm_scenarios::all().iter().flat_map(|scenario| scenario.invariants());
-    let mut all = GENERIC.iter().chain(LOCKS).chain(scenarios);
-    all.find(|(id, _)| *id == invariant).map_or("", |(_, statement)| statement)
 }
 
 /// What the scripts read. Steps and times are differences to the event before, since these are short.
@@ -295,7 +288,8 @@ mod tests {
 
     #[test]
     fn a_page_holds_the_run_and_loads_nothing() {
-        let page = page(made_up::failing().as_slice(), &Findings::default()).expect("it is whole");
+        let page =
+            page(made_up::catalogue(), made_up::failing().as_slice(), &Findings::default()).expect("it is whole");
         for part in [
             "FAILED",
             "lock-exclusion",
@@ -314,7 +308,9 @@ mod tests {
 
     #[test]
     fn the_data_of_a_page_are_those_of_the_trace() {
-        let data = data_of(&page(made_up::failing().as_slice(), &Findings::default()).expect("it is whole"));
+        let data = data_of(
+            &page(made_up::catalogue(), made_up::failing().as_slice(), &Findings::default()).expect("it is whole"),
+        );
         let lanes = numbers(&data["lane"]);
         assert_eq!(data["lanes"], serde_json::json!(["a-0", "a-1", "a-2", "machine"]));
         for column in ["steps", "times", "kind", "pattern"] {
@@ -350,13 +346,14 @@ mod tests {
         };
         let shrunk = Some(Shrunk { sizes, reproduce: None });
         let findings = Findings { reproduce, shrunk, bisected: Some(bisected) };
-        let with = page(made_up::failing().as_slice(), &findings).expect("it is whole");
+        let with = page(made_up::catalogue(), made_up::failing().as_slice(), &findings).expect("it is whole");
         for part in ["seedstorm replay a &#60;b&#62;.toml", "14 →", "Fate was sealed there.", "#step=5"] {
             assert!(with.contains(part), "{part} is not there");
         }
         let data = data_of(&with);
         assert_eq!((data["curve"][1]["step"].as_u64(), data["critical_steps"][0].as_u64()), (Some(7), Some(5)));
-        let without = page(made_up::failing().as_slice(), &Findings::default()).expect("it is whole");
+        let without =
+            page(made_up::catalogue(), made_up::failing().as_slice(), &Findings::default()).expect("it is whole");
         for part in ["Shrunk to", "Where its fate"] {
             assert!(with.contains(part) && !without.contains(part), "{part}");
         }
@@ -365,7 +362,7 @@ mod tests {
     #[test]
     fn a_trace_that_is_cut_short_gives_no_page() {
         let trace = made_up::failing();
-        assert!(page(&trace[..trace.len() - 5], &Findings::default()).is_err());
+        assert!(page(made_up::catalogue(), &trace[..trace.len() - 5], &Findings::default()).is_err());
     }
 
     #[test]

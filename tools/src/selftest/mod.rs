@@ -28,7 +28,7 @@ pub(crate) fn selftest(catalogue: Catalogue, program: &str, arguments: &Selftest
     let pairs: Vec<_> =
         mutants.iter().flat_map(|planted| strategies.iter().map(move |strategy| (*planted, strategy))).collect();
     let interrupt = sweep::interrupt_flag()?;
-    let mut bench = Bench { arguments, interrupt: &interrupt, without: trial::Without::new() };
+    let mut bench = Bench { catalogue, arguments, interrupt: &interrupt, without: trial::Without::new() };
     for (planted, strategy) in &pairs {
         bench.check(*planted, strategy)?;
     }

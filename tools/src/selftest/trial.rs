@@ -3,6 +3,7 @@
 
 use super::choice::Planted;
 use super::statistics::{Lengths, Share};
+use crate::catalogue::Catalogue;
 use crate::cli::{SelftestArguments, Share as Portion};
 use crate::exit::{Problem, Result};
 use crate::report::{Coverage, RunEvent, RunResult, Sink};
@@ -173,6 +174,8 @@ pub(crate) type Without = BTreeMap<(&'static str, String), BTreeMap<u64, Option<
 
 /// What trials have in common.
 pub(crate) struct Bench<'a> {
+    /// The program's scenarios.
+    pub(crate) catalogue: Catalogue,
     /// What the command line says.
     pub(crate) arguments: &'a SelftestArguments,
     /// Raised by Ctrl-C.
@@ -238,6 +241,7 @@ impl Bench<'_> {
     fn job(&self, planted: Planted, seeds: SeedSet, options: Options, stop: Option<u64>, label: &str) -> Sweep {
         let runs = seeds.count();
         Sweep {
+            catalogue: self.catalogue,
             scenarios: vec![planted.scenario],
             seeds,
             options,

@@ -355,7 +355,7 @@ fn reproduce(
             // It took its turns with it: the plan alone must do.
             let (scenario, plan) = (sweep.run(index).0, sweep.plan(index)?);
             let result = RunResult::lost(scenario, &plan, 0, violation);
-            let written = artifacts::keep_lost(&plan, &result, request.crash_points, folder);
+            let written = artifacts::keep_lost(sweep.catalogue, &plan, &result, request.crash_points, folder);
             let kept = |kept: artifacts::Kept| {
                 Some(Reproduced { path: kept.reproducer.display().to_string(), repro: kept.repro })
             };

@@ -1,7 +1,7 @@
 //! What a sweep runs: which scenarios, which seeds, and how. Who asks for it (`sweep`, `selftest`) fills it in; the coordinator carries it out.
 
 use super::protocol::{Also, Request};
-use crate::catalogue::Known;
+use crate::catalogue::{Catalogue, Known};
 use crate::cli::Share;
 use crate::seeds::Seeds;
 use anyhow::anyhow;
@@ -37,6 +37,8 @@ impl SeedSet {
 
 /// What a sweep runs. Runs are numbered: for each seed, each scenario.
 pub(crate) struct Sweep {
+    /// The program's scenarios, of which these are some.
+    pub(crate) catalogue: Catalogue,
     /// The scenarios.
     pub(crate) scenarios: Vec<Known>,
     /// The seeds.

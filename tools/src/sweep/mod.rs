@@ -62,6 +62,7 @@ pub(crate) fn sweep(catalogue: Catalogue, program: &str, arguments: &SweepArgume
     let interrupt = interrupt_flag()?;
     let stopwatch = Stopwatch::start();
     let job = Sweep {
+        catalogue,
         scenarios: scenarios.clone(),
         seeds: SeedSet::Range(arguments.seeds),
         options,

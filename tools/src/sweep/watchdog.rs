@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::measured::Stopwatch;
+use crate::shell;
 
 /// The invariant of a run that the watchdog has ended.
 pub(crate) const TIMED_OUT: &str = "worker-timed-out";
@@ -55,7 +56,8 @@ impl Worker {
     pub(crate) fn start() -> anyhow::Result<Worker> {
         let mut child = Command::new(own_program()?)
             .arg0("seedstorm-worker")
-            .arg("worker")
+            .args(["worker", "--program"])
+            .arg(shell::program())
             .env(ALLOCATOR_KEEPS_MEMORY.0, ALLOCATOR_KEEPS_MEMORY.1)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

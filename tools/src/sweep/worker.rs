@@ -94,7 +94,7 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
     if let Also::Reproducer(folder) = &request.also
         && !result.passed()
     {
-        let kept = artifacts::keep(scenario, &plan, None, &result, request.crash_points, folder)?;
+        let kept = artifacts::keep(catalogue, scenario, &plan, None, &result, request.crash_points, folder)?;
         result.reproducer = Some(kept.reproducer.display().to_string());
         result.repro = Some(kept.repro);
     }
