@@ -160,7 +160,7 @@ impl Core {
         let owner = self.new_owner();
         let pid = self.next_pid;
         self.next_pid += 1;
-        let (seed, now_ns) = (self.seed, self.now_ns);
+        let now_ns = self.now_ns;
         let process = &mut self.processes[id.0 as usize];
         process.life = Life::Up;
         process.boot += 1;
@@ -170,8 +170,8 @@ impl Core {
         process.next_ordinal = 0;
         process.shared_keys = 0;
         process.terminating = false;
-        process.set_boot_operation(seed, self.stream_keys);
-        let program = process.program.clone();
+        let (operation, program) = (process.boot_operation(), process.program.clone()?);
+        self.set_operation(id, operation);
         self.strategy.started(id);
         self.emit_of(id, Body::Started { pid });
         Some((self.new_task(id, CallKind::Boot), program))

@@ -15,6 +15,7 @@ mod recovery;
 mod ruler;
 mod run;
 mod series;
+mod spare;
 mod task;
 mod timers;
 mod view;

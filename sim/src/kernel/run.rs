@@ -6,7 +6,8 @@ use super::executor::Executor;
 use super::handle::Kernel;
 use super::inject::Injector;
 use super::latency::{Latencies, PROFILES};
-use super::process::{Life, Process, Program, STREAM_KEYS};
+use super::process::{Life, Process, Program, STREAM_KEYS, Streams};
+use super::spare::Room;
 use super::timers::Timers;
 use super::view::View;
 use super::world::{FIRST_PID, PREPARATION, World};
@@ -22,7 +23,6 @@ use crate::trace::{Event, Interest, ProcessId, TraceHash, TraceHasher};
 use madsim::runtime::Runtime;
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -237,7 +237,8 @@ pub(super) fn simulate<'a>(
     let mut world = World::default();
     scenario.populate(plan, &mut world);
     let crash_points = settings.crash_points;
-    let kernel = Kernel::new(core(shared_plan, world, settings, first_run)?);
+    let is_thread_used = apart.is_none();
+    let kernel = Kernel::in_place(core(shared_plan, world, settings, first_run)?);
     let mut explorer = match apart {
         Some(apart) => Explorer::new(crash_points, scenario, plan, apart, &kernel),
         None => Explorer::none(),
@@ -247,6 +248,11 @@ pub(super) fn simulate<'a>(
     let (outcome, programs) = kernel.with(|core| (core.outcome(), core.take_programs()));
     // Dropped while nobody looks at the machine: what a scenario keeps between boots may hold files of it.
     drop(programs);
+    if is_thread_used {
+        drop(explorer);
+        kernel.with(Room::keep);
+        kernel.leave();
+    }
     Ok(outcome)
 }
 
@@ -296,9 +302,6 @@ fn name_of(role: &str, index: u32) -> String {
     }
 }
 
-/// Room for so many tasks is made at once: most runs have about as many.
-const TASKS: usize = 16;
-
 pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run: FirstRun) -> Result<Core, RunError> {
     let seed = plan.seed;
     let latencies = Latencies::named(&plan.latency).ok_or_else(|| {
@@ -318,7 +321,7 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
                 role: spec.role,
                 index: spec.index,
                 path,
-                program: spec.program,
+                program: Some(spec.program),
                 restart: spec.restart,
                 failures: 0,
                 life: Life::Down,
@@ -333,10 +336,7 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
                 operation: 0,
                 positions: 0,
                 locks_claimed: 0,
-                latency: seed.stream_keyed(stream_keys.latency, path, 0),
-                entropy: None,
-                sqlite_entropy: None,
-                messages: None,
+                streams: Streams::default(),
             }
         })
         .collect();
@@ -358,7 +358,7 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
     }
     let network = Network::new(processes.iter().map(|process| process.name.as_str()));
     let is_told_of_names = settings.guide.is_some() || settings.records_turns;
-    let names = processes.iter().filter(|_| is_told_of_names).map(|process| process.name.clone()).collect();
+    let names = is_told_of_names.then(|| processes.iter().map(|process| process.name.clone()).collect());
     let mut chaos_strategy = ChaosStrategy::new(plan.strategy, seed, first_run, names);
     chaos_strategy.guide = settings.guide;
     if settings.records_turns {
@@ -369,6 +369,7 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
     for index in &absent {
         processes[*index].life = Life::Done;
     }
+    let Room { tasks, free_tasks, ready, waiting, controls, late, latency_streams } = Room::take();
     let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
     Ok(Core {
         seed,
@@ -397,16 +398,18 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
         machine_started_ns: 0,
         machine_boots: 1,
         wall_offset_ns: 0,
-        tasks: Vec::with_capacity(TASKS),
-        free_tasks: Vec::with_capacity(TASKS),
+        tasks,
+        free_tasks,
         has_combinators: false,
-        ready: Vec::with_capacity(TASKS),
+        ready,
         vacant: None,
         timers: Timers::default(),
-        waiting: Vec::new(),
-        controls: VecDeque::with_capacity(TASKS),
+        waiting,
+        controls,
+        late,
         injector,
         latencies,
+        latency_streams,
         stream_keys,
         strategy_delays: strategy.delays(),
         strategy,
@@ -450,16 +453,15 @@ impl Core {
     }
 
     /// Takes the programs of all processes out: they hold whatever the scenario gave them.
-    pub(super) fn take_programs(&mut self) -> Vec<Program> {
-        let none: Program = Rc::new(|_| Box::pin(std::future::pending()));
-        self.processes.iter_mut().map(|process| std::mem::replace(&mut process.program, none.clone())).collect()
+    pub(super) fn take_programs(&mut self) -> Vec<Option<Program>> {
+        self.processes.iter_mut().map(|process| process.program.take()).collect()
     }
 
     fn outcome(&mut self) -> Outcome {
         // What a strategy has written down is there once it is gone.
         self.strategy = strategy(StrategyPlan::Timed, self.seed, &FirstRun::None);
         let (turns, guided) = self.chaos_strategy.end();
-        let ran = self.processes.iter().filter(|process| process.boot > 0 && process.role != PREPARATION);
+        let ran = self.processes.iter_mut().filter(|process| process.boot > 0 && process.role != PREPARATION);
         let hasher = &mut self.hasher;
         hasher.bytes(&self.disk.durable_digest());
         Outcome {
@@ -469,7 +471,7 @@ impl Core {
             simulated_ns: self.now_ns,
             violations: std::mem::take(&mut self.violations),
             observations: self.observations.take(),
-            processes: ran.map(|process| process.name.clone()).collect(),
+            processes: ran.map(|process| std::mem::take(&mut process.name)).collect(),
             steps_before_chaos: self.steps_before_chaos,
             turns,
             guided,

@@ -10,8 +10,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A task over all the lives of its process: the process, and the task's number in it.
 pub(super) type TaskKey = (ProcessId, u32);
 
-/// Something that several tasks have touched, with how often each did, by rising task.
-pub(super) type Touched = (u64, Vec<(TaskKey, u64)>);
+/// Something that several tasks have touched.
+#[derive(Debug, PartialEq)]
+pub(super) struct Touched {
+    pub(super) object: u64,
+    /// How often, by all tasks together.
+    pub(super) times: u64,
+    /// How often each did, by rising task.
+    pub(super) tasks: Vec<(TaskKey, u64)>,
+}
+
+impl Touched {
+    fn new(object: u64, tasks: Vec<(TaskKey, u64)>) -> Touched {
+        Touched { object, times: tasks.iter().map(|(_, times)| times).sum(), tasks }
+    }
+}
 
 /// How many steps a run took in its chaos, by task, and on what its tasks share. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -71,7 +84,7 @@ impl Tally {
         StepCounts(Arc::new(Counts {
             steps: self.steps,
             by_task: self.by_task.into_iter().collect(),
-            shared: shared.map(|(object, tasks)| (object, tasks.into_iter().collect())).collect(),
+            shared: shared.map(|(object, tasks)| Touched::new(object, tasks.into_iter().collect())).collect(),
         }))
     }
 }
@@ -112,7 +125,7 @@ fn read(tasks: Vec<TaskSteps>) -> Vec<(TaskKey, u64)> {
 
 impl From<StepCounts> for Written {
     fn from(counts: StepCounts) -> Written {
-        let touches = |(object, tasks): &Touched| Touches { object: format!("{object:x}"), tasks: written(tasks) };
+        let touches = |of: &Touched| Touches { object: format!("{:x}", of.object), tasks: written(&of.tasks) };
         let Counts { steps, by_task, shared } = &*counts.0;
         Written { steps: *steps, tasks: written(by_task), shared: shared.iter().map(touches).collect() }
     }
@@ -121,8 +134,9 @@ impl From<StepCounts> for Written {
 impl From<Written> for StepCounts {
     fn from(Written { steps, tasks, shared }: Written) -> StepCounts {
         // An object that is no number is one that no run has: its touches are passed over.
-        let objects =
-            shared.into_iter().filter_map(|of| Some((u64::from_str_radix(&of.object, 16).ok()?, read(of.tasks))));
+        let objects = shared
+            .into_iter()
+            .filter_map(|of| Some(Touched::new(u64::from_str_radix(&of.object, 16).ok()?, read(of.tasks))));
         StepCounts(Arc::new(Counts { steps, by_task: read(tasks), shared: objects.collect() }))
     }
 }
