@@ -7,7 +7,7 @@ use super::run::panic_text;
 use super::task::{Task, TaskState, Timer, WaitKey, WakeState};
 use crate::plan::StrategyPlan;
 use crate::schedule::{FirstRun, Ready, Strategy, strategy};
-use crate::sys::call::Header;
+use crate::sys::call::{Caller, Header};
 use crate::sys::{Identity, Sys};
 use crate::trace::{Body, CallKind, Ended, ProcessId, TaskId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -139,9 +139,12 @@ impl Core {
         identity
     }
 
-    /// Starts a task of `parent`'s process.
-    pub(crate) fn spawn(&mut self, parent: ProcessId) -> Identity {
-        self.new_task(parent, CallKind::Start)
+    /// Starts a task of a process, for another task of it.
+    pub(crate) fn spawn(&mut self, by: Caller) -> Identity {
+        let parent = self.tasks[by.task.0 as usize].call.ordinal;
+        let child = self.new_task(by.process, CallKind::Start);
+        self.strategy.spawned(by.process, parent, child.ordinal);
+        child
     }
 
     pub(crate) fn install(&mut self, identity: Identity, program: Running) {

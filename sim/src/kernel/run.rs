@@ -19,7 +19,7 @@ use crate::schedule::{ChaosStrategy, FirstRun, Guide, Guided, StepCounts, Turns,
 use crate::seed::{Path, Seed};
 use crate::sys::disk::{Disk, DiskFlaw, DiskOptions, Owner};
 use crate::sys::net::Network;
-use crate::trace::{Event, Interest, ProcessId, TraceHash, TraceHasher};
+use crate::trace::{Event, Interest, ProcessId, TraceHash};
 use madsim::runtime::Runtime;
 use std::any::Any;
 use std::cell::RefCell;
@@ -369,7 +369,7 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
     for index in &absent {
         processes[*index].life = Life::Done;
     }
-    let Room { tasks, free_tasks, ready, waiting, controls, late, latency_streams } = Room::take();
+    let Room { tasks, free_tasks, ready, waiting, controls, late, latency_streams, hasher } = Room::take();
     let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
     Ok(Core {
         seed,
@@ -415,7 +415,7 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
         strategy,
         chaos_strategy,
         steps_before_chaos: 0,
-        hasher: TraceHasher::default(),
+        hasher,
         observed: driver.as_ref().map_or(Interest::NONE, |driver| driver.interest()),
         driver,
         listener: settings.listener,

@@ -6,7 +6,7 @@ use super::core::Core;
 use super::task::{Task, WaitKey};
 use crate::schedule::Ready;
 use crate::seed::Stream;
-use crate::trace::TaskId;
+use crate::trace::{TaskId, TraceHasher};
 use std::cell::Cell;
 use std::collections::VecDeque;
 
@@ -19,6 +19,7 @@ pub(super) struct Room {
     pub(super) controls: VecDeque<Control>,
     pub(super) late: Vec<(u64, TaskId)>,
     pub(super) latency_streams: Vec<Stream>,
+    pub(super) hasher: TraceHasher,
 }
 
 /// Room for so many tasks is made at once: most runs have about as many.
@@ -42,6 +43,7 @@ impl Room {
             controls: VecDeque::with_capacity(TASKS),
             late: Vec::new(),
             latency_streams: Vec::new(),
+            hasher: TraceHasher::default(),
         })
     }
 
@@ -55,11 +57,12 @@ impl Room {
             controls: std::mem::take(&mut core.controls),
             late: std::mem::take(&mut core.late),
             latency_streams: std::mem::take(&mut core.latency_streams),
+            hasher: core.hasher.renewed(),
         };
         if room.tasks.len() > TASKS_MAX {
             return;
         }
-        let Room { tasks, free_tasks, ready, waiting, controls, late, latency_streams } = &mut room;
+        let Room { tasks, free_tasks, ready, waiting, controls, late, latency_streams, hasher: _ } = &mut room;
         tasks.clear();
         free_tasks.clear();
         ready.clear();

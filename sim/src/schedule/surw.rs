@@ -2,7 +2,7 @@
 //! they touch it are about equally likely, and everything else goes at random.
 
 use super::footprint::kinds_that_touch;
-use super::step_counts::{TaskKey, Touched};
+use super::step_counts::{Steps, TaskKey, Touched};
 use super::urw::Left;
 use super::{Ready, Strategy};
 use crate::seed::{Draw, Seed, Stream};
@@ -23,7 +23,8 @@ impl Surw {
     pub(super) fn new(seed: Seed, shared: &[Touched]) -> Surw {
         let mut stream = seed.stream("schedule");
         let drawn = draw_object(shared, &mut stream);
-        let left = Left::new(drawn.map_or(&[], |drawn| &drawn.tasks));
+        let touches = drawn.map_or(&[][..], |drawn| &drawn.tasks);
+        let left = Left::new(touches.iter().map(|(task, times)| Steps::of(*task, *times)));
         let thing = drawn.map_or(Thing::NONE, |drawn| Thing::new(drawn.object));
         Surw { stream, thing, left, is_touched: true, intended: None }
     }

@@ -54,6 +54,17 @@ pub struct Disk {
 static EMPTY: LazyLock<Digest> =
     LazyLock::new(|| Disk::of_digest(Persistence::Posix, DiskOptions::default(), None).durable_digest());
 
+thread_local! {
+    /// The root directory of every empty disk, and that no operation on names is under way there: whoever changes them takes copies.
+    static EMPTY_ROOT: Rc<Inode> = {
+        let mut root = Inode::new(Node::Directory(DirectoryNode::default()), ROOT, 0);
+        root.links = 1;
+        root.durable_links = 1;
+        Rc::new(root)
+    };
+    static NONE: Rc<NameLog> = Rc::default();
+}
+
 impl Disk {
     /// An empty disk: the root directory `/` exists and is durable.
     pub fn new(persistence: Persistence, options: DiskOptions) -> Disk {
@@ -62,14 +73,13 @@ impl Disk {
 
     /// An empty disk, with what is known of its durable digest.
     fn of_digest(persistence: Persistence, options: DiskOptions, durable_digest: Option<(u64, Digest)>) -> Disk {
-        let mut root = Inode::new(Node::Directory(DirectoryNode::default()), ROOT, 0);
-        root.links = 1;
-        root.durable_links = 1;
+        let mut inodes = BTreeMap::new();
+        inodes.insert(ROOT, EMPTY_ROOT.with(Rc::clone));
         Disk {
             persistence,
             options,
-            inodes: BTreeMap::from([(ROOT, Rc::new(root))]),
-            names: Rc::new(NameLog::default()),
+            inodes,
+            names: NONE.with(Rc::clone),
             dirty: BTreeSet::new(),
             diverged: BTreeSet::new(),
             descriptors: Descriptors::default(),
