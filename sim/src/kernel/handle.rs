@@ -35,11 +35,9 @@ impl Kernel {
         Kernel(Rc::new(Shared { core: RefCell::new(core), granted, polled, own_waker }))
     }
 
-    /// As [`Kernel::new`], where the last run's was, if that has been left.
-    pub(super) fn in_place(core: Core) -> Kernel {
-        let Some(spare) = SPARE.take() else { return Kernel::new(core) };
-        spare.with(|place| *place = core);
-        spare
+    /// The kernel of the last run on the thread, if that was left.
+    pub(super) fn spare() -> Option<Kernel> {
+        SPARE.take()
     }
 
     /// The run is over, and the thread is used again. Whoever kept a handle beyond its run keeps the kernel.

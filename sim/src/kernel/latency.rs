@@ -218,6 +218,11 @@ impl Latencies {
         LATENCIES.get(PROFILES.iter().position(|profile| profile.name == name)?)
     }
 
+    /// Those of some profile.
+    pub(super) fn any() -> &'static Latencies {
+        &LATENCIES[0]
+    }
+
     fn of(profile: &'static Profile) -> Latencies {
         let mut tables = [&profile.memory; CallKind::ALL.len()];
         for kind in CallKind::ALL {

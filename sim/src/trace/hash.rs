@@ -39,25 +39,24 @@ pub struct CallHead {
 /// Takes in events, gives the hash. Heads are gathered and hashed a batch at a time, since xxh3's set-up costs more than a head does; each batch
 /// begins with the digest of the one before.
 pub struct TraceHasher {
-    // In a box: whoever has a hasher is moved more often than the batch is looked up.
-    batch: Box<[u8]>,
+    batch: [u8; BATCH_BYTES],
     used: usize,
     events: u64,
 }
 
 impl Default for TraceHasher {
     fn default() -> Self {
-        TraceHasher { batch: vec![0; BATCH_BYTES].into(), used: DIGEST_BYTES, events: 0 }
+        TraceHasher { batch: [0; BATCH_BYTES], used: DIGEST_BYTES, events: 0 }
     }
 }
 
 impl TraceHasher {
-    /// Takes its memory for another, which begins anew. This one is at its end.
-    pub(crate) fn renewed(&mut self) -> TraceHasher {
-        let mut batch = std::mem::take(&mut self.batch);
+    /// Begins anew.
+    pub(crate) fn begin_again(&mut self) {
         // What lies beyond is written before it is read.
-        batch[..DIGEST_BYTES].fill(0);
-        TraceHasher { batch, used: DIGEST_BYTES, events: 0 }
+        self.batch[..DIGEST_BYTES].fill(0);
+        self.used = DIGEST_BYTES;
+        self.events = 0;
     }
 
     /// How many events have been taken in.
