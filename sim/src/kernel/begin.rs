@@ -4,7 +4,7 @@ use super::core::{Core, Phase};
 use super::handle::Kernel;
 use super::inject::Injector;
 use super::latency::{Latencies, PROFILES};
-use super::process::{Life, Process, STREAM_KEYS, Streams};
+use super::process::{Life, Process, STREAM_KEYS, StreamKeys, Streams};
 use super::run::{RunError, Settings};
 use super::timers::Timers;
 use super::world::{FIRST_PID, World};
@@ -63,7 +63,7 @@ fn put(
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
         RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
     })?;
-    let stream_keys = &*STREAM_KEYS;
+    let stream_keys: &'static StreamKeys = &STREAM_KEYS;
     let mut processes: Vec<Process> = world
         .processes
         .into_iter()
@@ -267,7 +267,7 @@ fn blank(plan: &Rc<Plan>) -> Core {
         injector: Injector::default(),
         latencies: Latencies::any(),
         latency_streams: Vec::new(),
-        stream_keys: &*STREAM_KEYS,
+        stream_keys: &STREAM_KEYS,
         strategy_delays: false,
         strategy: strategy(StrategyPlan::Timed, plan.seed, &FirstRun::None),
         chaos_strategy: ChaosStrategy::new(plan.strategy, plan.seed, FirstRun::None, None),

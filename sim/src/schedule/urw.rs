@@ -122,3 +122,26 @@ impl Strategy for Urw {
         choice
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{CallKind, ProcessId, TaskId};
+
+    #[test]
+    fn the_steps_of_a_task_that_has_not_started_are_its_parent_s() {
+        let process = ProcessId(0);
+        let parent = Steps { whole: 10, ..Steps::of((process, 0), 1) };
+        let child = Steps { parent: Some(0), ..Steps::of((process, 1), 9) };
+        let mut left = Left::new([parent, child].into_iter());
+        let call = |ordinal: u32, kind| {
+            let task = TaskId(ordinal);
+            Ready { due_ns: 0, object: 0, task, process, ordinal, kind, is_again: false }
+        };
+        left.taken(&call(0, CallKind::Spawn));
+        assert_eq!((left.tasks[0].steps, left.tasks[1].steps), (9, 9));
+        // It is there: what it has to do is its own.
+        left.pick(&[call(0, CallKind::Join), call(1, CallKind::Start)], &mut Seed(1).stream("schedule"));
+        assert_eq!((left.tasks[0].steps, left.tasks[1].steps), (0, 9));
+    }
+}
