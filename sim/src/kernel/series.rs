@@ -156,7 +156,7 @@ where
                 }
             });
             if violations > 0 {
-                // What is run in vain after the violation that ends a series is never more than was run before it.
+                // What is run in vain after one that ends the series after all is less than a handful.
                 violations_max = (violations_max * 2).min(AHEAD_MAX);
             }
             for (plan, attempt) in attempts.drain(..) {

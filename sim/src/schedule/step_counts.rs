@@ -230,10 +230,12 @@ mod tests {
     #[test]
     fn a_task_is_whole_with_all_that_it_starts_and_counts_survive_their_text() {
         let key = |task| (ProcessId(0), task);
-        let mut tally = Tally::default();
-        tally.by_task = [(key(0), 5), (key(1), 3), (key(2), 7), (key(3), 2)].into();
-        tally.parents = [(key(1), key(0)), (key(2), key(1)), (key(3), key(0))].into();
-        tally.by_object = [(9, [(key(1), 2), (key(2), 4)].into())].into();
+        let tally = Tally {
+            steps: 17,
+            by_task: [(key(0), 5), (key(1), 3), (key(2), 7), (key(3), 2)].into(),
+            parents: [(key(1), key(0)), (key(2), key(1)), (key(3), key(0))].into(),
+            by_object: [(9, [(key(1), 2), (key(2), 4)].into())].into(),
+        };
         let counts = tally.told();
         let told: Vec<_> = counts.by_task().iter().map(|steps| (steps.own, steps.whole, steps.parent)).collect();
         assert_eq!(told, [(5, 17, None), (3, 10, Some(0)), (7, 7, Some(1)), (2, 2, Some(0))]);
