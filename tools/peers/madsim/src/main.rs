@@ -7,6 +7,7 @@ use std::time::Duration;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+#[allow(clippy::disallowed_methods, reason = "a thread a run is what madsim asks for")]
 fn main() {
     let Request::Speed { work: work @ (Work::Yield | Work::Sleep), tasks, rounds, runs } = Request::from_arguments()
     else {

@@ -86,7 +86,7 @@ mod tests {
     const ROUNDS: usize = 50;
 
     /// Which host went, in order, when each does a thing so often.
-    fn order<F: Future<Output = ()>>(thing: fn() -> F) -> Vec<usize> {
+    fn order<F: Future<Output = ()> + 'static>(thing: fn() -> F) -> Vec<usize> {
         let order = Rc::new(RefCell::new(Vec::new()));
         let mut simulation = simulation(1);
         for host in 0..HOSTS {
