@@ -7,7 +7,7 @@ use super::run::panic_text;
 use super::task::{Task, TaskState, Timer, WaitKey, WakeState};
 use crate::plan::StrategyPlan;
 use crate::schedule::{FirstRun, Ready, Strategy, strategy};
-use crate::sys::call::Header;
+use crate::sys::call::{Caller, Header};
 use crate::sys::{Identity, Sys};
 use crate::trace::{Body, CallKind, Ended, ProcessId, TaskId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -139,9 +139,12 @@ impl Core {
         identity
     }
 
-    /// Starts a task of `parent`'s process.
-    pub(crate) fn spawn(&mut self, parent: ProcessId) -> Identity {
-        self.new_task(parent, CallKind::Start)
+    /// Starts a task of a process, for another task of it.
+    pub(crate) fn spawn(&mut self, by: Caller) -> Identity {
+        let parent = self.tasks[by.task.0 as usize].call.ordinal;
+        let child = self.new_task(by.process, CallKind::Start);
+        self.strategy.spawned(by.process, parent, child.ordinal);
+        child
     }
 
     pub(crate) fn install(&mut self, identity: Identity, program: Running) {
@@ -160,7 +163,7 @@ impl Core {
         let owner = self.new_owner();
         let pid = self.next_pid;
         self.next_pid += 1;
-        let (seed, now_ns) = (self.seed, self.now_ns);
+        let now_ns = self.now_ns;
         let process = &mut self.processes[id.0 as usize];
         process.life = Life::Up;
         process.boot += 1;
@@ -170,8 +173,8 @@ impl Core {
         process.next_ordinal = 0;
         process.shared_keys = 0;
         process.terminating = false;
-        process.set_boot_operation(seed, self.stream_keys);
-        let program = process.program.clone();
+        let (operation, program) = (process.boot_operation(), process.program.clone()?);
+        self.set_operation(id, operation);
         self.strategy.started(id);
         self.emit_of(id, Body::Started { pid });
         Some((self.new_task(id, CallKind::Boot), program))

@@ -87,8 +87,12 @@ pub(crate) struct Core {
     /// Who waits for what, those who came first before the others.
     pub(super) waiting: Vec<(WaitKey, TaskId)>,
     pub(super) controls: VecDeque<Control>,
+    /// Kept for its memory: see [`Core::wait_on`].
+    pub(super) late: Vec<(u64, TaskId)>,
     pub(super) injector: Injector,
     pub(super) latencies: &'static Latencies,
+    /// By process, of its operation: what its calls' latencies are drawn from. Of no process, where none is drawn.
+    pub(super) latency_streams: Vec<Stream>,
     pub(super) stream_keys: &'static StreamKeys,
     pub(super) strategy: Box<dyn Strategy>,
     /// Makes the strategy of the chaos.
@@ -134,7 +138,7 @@ impl Core {
         process.is_live() && process.owner == sys.owner
     }
 
-    #[cold]
+    #[inline(never)]
     pub(super) fn announce_as(&mut self, polled: TaskId, sys: &Identity, header: &Header) -> Option<Identity> {
         let identity = self.acting(polled, sys);
         if self.is_current(&identity) {
@@ -144,7 +148,7 @@ impl Core {
     }
 
     /// Who makes a call: a file or a `Sys` may have come from another task of the process, which may have ended since.
-    #[cold]
+    #[inline]
     pub(super) fn acting(&self, polled: TaskId, sys: &Identity) -> Identity {
         let Some(slot) = self.tasks.get(polled.0 as usize) else { return *sys };
         let (task, generation) = (polled, slot.generation);
@@ -212,7 +216,10 @@ impl Core {
         kind: CallKind,
         object: u64,
     ) -> u64 {
-        let drawn_ns = self.latencies.draw(kind, &mut self.processes[process.0 as usize].latency);
+        let drawn_ns = match self.latencies.same_ns() {
+            Some(same_ns) => same_ns,
+            None => self.latencies.draw(kind, &mut self.latency_streams[process.0 as usize]),
+        };
         if self.strategy_delays {
             let due_ns = self.now_ns;
             self.delayed(&Ready { due_ns, object, task, process, ordinal, kind, is_again: false }, drawn_ns)

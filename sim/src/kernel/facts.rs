@@ -20,7 +20,7 @@ impl Core {
         if self.is_alive(identity) {
             self.operations_begun += 1;
             self.strategy.began(identity.process, identity.ordinal, operation);
-            self.processes[identity.process.0 as usize].set_operation(self.seed, self.stream_keys, operation);
+            self.set_operation(identity.process, operation);
             crate::sqlite::forget_seed();
         }
     }

@@ -27,11 +27,32 @@ struct Shared {
 
 const NO_TASK: TaskId = TaskId(u32::MAX);
 
+thread_local! {
+    /// The kernel of a run that is over, which nobody has any more: the next run on the thread takes its place.
+    static SPARE: Cell<Option<Kernel>> = const { Cell::new(None) };
+}
+
 impl Kernel {
     pub(super) fn new(core: Core) -> Kernel {
         let (granted, polled, own_waker) = (Cell::new(NO_TASK), Cell::new(NO_TASK), Cell::new(std::ptr::null()));
         let resumable = Cell::new(None);
         Kernel(Rc::new(Shared { core: RefCell::new(core), granted, polled, own_waker, resumable }))
+    }
+
+    /// The kernel of the last run on the thread, if that was left.
+    pub(super) fn spare() -> Option<Kernel> {
+        SPARE.take()
+    }
+
+    /// The run is over, and the thread is used again. Whoever kept a handle beyond its run keeps the kernel.
+    pub(super) fn leave(self) {
+        let Shared { granted, polled, own_waker, .. } = &*self.0;
+        granted.set(NO_TASK);
+        polled.set(NO_TASK);
+        own_waker.set(std::ptr::null());
+        if Rc::strong_count(&self.0) == 1 {
+            SPARE.set(Some(self));
+        }
     }
 
     /// Looks at or changes the machine. Never held across a poll.

@@ -206,7 +206,6 @@ impl Profile {
 pub(super) struct Latencies {
     calls: [&'static Quantiles; CallKind::ALL.len()],
     message: &'static Quantiles,
-    /// How long every call takes, where all take as long: nothing needs to be drawn then.
     same_ns: Option<u64>,
 }
 
@@ -217,6 +216,11 @@ impl Latencies {
     /// Those of the profile of that name.
     pub(super) fn named(name: &str) -> Option<&'static Latencies> {
         LATENCIES.get(PROFILES.iter().position(|profile| profile.name == name)?)
+    }
+
+    /// Those of some profile.
+    pub(super) fn any() -> &'static Latencies {
+        &LATENCIES[0]
     }
 
     fn of(profile: &'static Profile) -> Latencies {
@@ -234,11 +238,14 @@ impl Latencies {
         interpolated(self.message, bits)
     }
 
+    /// How long every call takes, where all take as long: nothing needs to be drawn then.
+    #[inline]
+    pub(super) fn same_ns(&self) -> Option<u64> {
+        self.same_ns
+    }
+
     #[inline]
     pub(super) fn draw(&self, kind: CallKind, draw: &mut impl Draw) -> u64 {
-        if let Some(same_ns) = self.same_ns {
-            return same_ns;
-        }
         let bits = draw.half_bits();
         interpolated(self.calls[kind as usize], bits)
     }

@@ -1,6 +1,7 @@
 //! The kernel: process table, announced calls, timers, the step loop, the fault injector, kill and restart, the virtual clock.
 //! What calls there are is in `sys`; who steps next is in `schedule`.
 
+mod begin;
 mod control;
 mod core;
 mod crash_points;

@@ -1,9 +1,10 @@
 //! A process: what outlives its boots, and what one boot holds. Killing and restarting is in `control`.
 
+use super::core::Core;
 use crate::seed::{Draw, Path, Seed, Stream, stream_key};
 use crate::sys::Sys;
 use crate::sys::disk::Owner;
-use crate::trace::TaskId;
+use crate::trace::{ProcessId, TaskId};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -71,7 +72,8 @@ pub(super) struct Process {
     pub(super) role: &'static str,
     pub(super) index: u32,
     pub(super) path: Path,
-    pub(super) program: Program,
+    /// `None`: it has been taken away, at the end of the run.
+    pub(super) program: Option<Program>,
     pub(super) restart: RestartPolicy,
     pub(super) failures: u32,
     pub(super) life: Life,
@@ -90,56 +92,83 @@ pub(super) struct Process {
     /// Positions it is in: bits of [`crate::plan::Position`].
     pub(super) positions: u8,
     pub(super) locks_claimed: u32,
-    pub(super) latency: Stream,
-    pub(super) entropy: Option<Stream>,
+    pub(super) streams: Streams,
+}
+
+/// The streams of an operation, each made when it is first drawn from. That of latencies, which every call draws from, is in the [`Core`](super::Core).
+// In boxes: most processes of most runs draw from few of them, and a stream is larger than the rest of a process.
+#[derive(Default)]
+pub(super) struct Streams {
+    entropy: Option<Box<Stream>>,
     /// What SQLite's own generator is seeded with.
-    pub(super) sqlite_entropy: Option<Stream>,
+    sqlite: Option<Box<Stream>>,
     /// What the network does to its messages.
-    // In a box: processes that send nothing, and steps that are no `send`, needn't pass by it.
-    pub(super) messages: Option<Box<Stream>>,
+    messages: Option<Box<Stream>>,
 }
 
 /// Operation ids from here up are boots: draws made before a process's first operation.
 const BOOT_OPERATION: u64 = 1 << 63;
+
+impl Core {
+    /// Keys a process's streams by an operation of the plan.
+    pub(super) fn set_operation(&mut self, id: ProcessId, operation: u64) {
+        self.processes[id.0 as usize].set_operation(operation);
+        if self.latencies.same_ns().is_none() {
+            let streams = &mut self.latency_streams;
+            // There is one for each process up to the last that has begun.
+            while streams.len() <= id.0 as usize {
+                streams.push(self.processes[streams.len()].latency(self.seed, self.stream_keys));
+            }
+            streams[id.0 as usize] = self.processes[id.0 as usize].latency(self.seed, self.stream_keys);
+        }
+    }
+}
 
 impl Process {
     pub(super) fn is_live(&self) -> bool {
         matches!(self.life, Life::Up | Life::Paused)
     }
 
-    /// Keys the process's streams by an operation of the plan.
-    pub(super) fn set_operation(&mut self, seed: Seed, keys: &StreamKeys, operation: u64) {
+    fn set_operation(&mut self, operation: u64) {
         self.operation = operation;
-        self.latency = seed.stream_keyed(keys.latency, self.path, operation);
-        self.entropy = None;
-        self.sqlite_entropy = None;
-        self.messages = None;
+        self.streams = Streams::default();
     }
 
-    pub(super) fn set_boot_operation(&mut self, seed: Seed, keys: &StreamKeys) {
-        self.set_operation(seed, keys, BOOT_OPERATION | u64::from(self.boot));
+    /// The operation that draws before the first of a boot belong to.
+    pub(super) fn boot_operation(&self) -> u64 {
+        BOOT_OPERATION | u64::from(self.boot)
+    }
+
+    /// Whose draws are the latencies of its calls.
+    pub(super) fn latency(&self, seed: Seed, keys: &StreamKeys) -> Stream {
+        seed.stream_keyed(keys.latency, self.path, self.operation)
     }
 
     pub(super) fn entropy(&mut self, seed: Seed, keys: &StreamKeys) -> &mut Stream {
         let (path, operation) = (self.path, self.operation);
-        self.entropy.get_or_insert_with(|| seed.stream_keyed(keys.entropy, path, operation))
+        self.streams.entropy.get_or_insert_with(|| made(seed, keys.entropy, path, operation))
     }
 
     pub(super) fn sqlite_entropy(&mut self, seed: Seed, keys: &StreamKeys) -> &mut Stream {
         let (path, operation) = (self.path, self.operation);
-        self.sqlite_entropy.get_or_insert_with(|| seed.stream_keyed(keys.sqlite, path, operation))
+        self.streams.sqlite.get_or_insert_with(|| made(seed, keys.sqlite, path, operation))
     }
 
     /// The bits of its next message: its delay and its fate come from them.
     pub(super) fn message_bits(&mut self, seed: Seed, keys: &StreamKeys) -> u64 {
         let (path, operation) = (self.path, self.operation);
-        self.messages.get_or_insert_with(|| Box::new(seed.stream_keyed(keys.messages, path, operation))).bits()
+        self.streams.messages.get_or_insert_with(|| made(seed, keys.messages, path, operation)).bits()
     }
+}
+
+#[inline(never)]
+fn made(seed: Seed, key: u64, path: Path, operation: u64) -> Box<Stream> {
+    Box::new(seed.stream_keyed(key, path, operation))
 }
 
 /// The keys of the streams that every process has, made once.
 pub(super) struct StreamKeys {
-    pub(super) latency: u64,
+    latency: u64,
     entropy: u64,
     sqlite: u64,
     messages: u64,

@@ -1,10 +1,11 @@
 //! A scenario's recovery on a crash image: a run inside the run, on a thread, a clock and streams of its own. When it is done, and on which images, is
 //! decided in `crash_points`.
 
+use super::begin::core;
 use super::crash_points::Explorer;
 use super::handle::Kernel;
 use super::process::{Exit, RestartPolicy};
-use super::run::{Settings, carry_out, core, in_simulation, seed_of_std};
+use super::run::{Settings, carry_out, in_simulation, seed_of_std};
 use super::view::View;
 use super::world::World;
 use crate::invariant::{Invariant, Recovered, Violation};

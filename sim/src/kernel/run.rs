@@ -1,28 +1,22 @@
 //! One run: a fresh thread, a madsim runtime, the world in one madsim task, and the result.
 
+use super::begin::begin;
 use super::core::{Core, Phase};
 use super::crash_points::Explorer;
 use super::executor::Executor;
 use super::handle::Kernel;
-use super::inject::Injector;
-use super::latency::{Latencies, PROFILES};
-use super::process::{Life, Process, Program, STREAM_KEYS};
-use super::timers::Timers;
+use super::process::Program;
 use super::view::View;
-use super::world::{FIRST_PID, PREPARATION, World};
+use super::world::{PREPARATION, World};
 use crate::blocking::{Apart, apart};
-use crate::invariant::{CrashPoints, Driver, Violation};
+use crate::invariant::{CrashPoints, Violation};
 use crate::metrics::Observations;
-use crate::plan::{MUTANT, Plan, Scenario, StrategyPlan};
-use crate::schedule::{ChaosStrategy, FirstRun, Guide, Guided, StepCounts, Turns, strategy};
-use crate::seed::{Path, Seed};
-use crate::sys::disk::{Disk, DiskFlaw, DiskOptions, Owner};
-use crate::sys::net::Network;
-use crate::trace::{Event, Interest, ProcessId, TraceHash, TraceHasher};
+use crate::plan::{Plan, Scenario, StrategyPlan};
+use crate::schedule::{FirstRun, Guide, Guided, StepCounts, Turns, strategy};
+use crate::seed::Seed;
+use crate::trace::{Event, ProcessId, TraceHash};
 use madsim::runtime::Runtime;
 use std::any::Any;
-use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -237,7 +231,8 @@ pub(super) fn simulate<'a>(
     let mut world = World::default();
     scenario.populate(plan, &mut world);
     let crash_points = settings.crash_points;
-    let kernel = Kernel::new(core(shared_plan, world, settings, first_run)?);
+    let is_thread_used = apart.is_none();
+    let kernel = begin(shared_plan, world, settings, first_run)?;
     let mut explorer = match apart {
         Some(apart) => Explorer::new(crash_points, scenario, plan, apart, &kernel),
         None => Explorer::none(),
@@ -247,6 +242,10 @@ pub(super) fn simulate<'a>(
     let (outcome, programs) = kernel.with(|core| (core.outcome(), core.take_programs()));
     // Dropped while nobody looks at the machine: what a scenario keeps between boots may hold files of it.
     drop(programs);
+    if is_thread_used {
+        drop(explorer);
+        kernel.leave();
+    }
     Ok(outcome)
 }
 
@@ -286,143 +285,6 @@ pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
 }
 
-/// A process's name in the plan.
-fn name_of(role: &str, index: u32) -> String {
-    // Formatting costs what ten steps cost, and most processes have a number of one digit.
-    let digits = "0123456789";
-    match digits.get(index as usize..index as usize + 1) {
-        Some(digit) => [role, "-", digit].concat(),
-        None => format!("{role}-{index}"),
-    }
-}
-
-/// Room for so many tasks is made at once: most runs have about as many.
-const TASKS: usize = 16;
-
-pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run: FirstRun) -> Result<Core, RunError> {
-    let seed = plan.seed;
-    let latencies = Latencies::named(&plan.latency).ok_or_else(|| {
-        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
-        RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
-    })?;
-    let stream_keys = &*STREAM_KEYS;
-    let mut processes: Vec<Process> = world
-        .processes
-        .into_iter()
-        .map(|spec| {
-            let path = Path::of_process(spec.role, spec.index);
-            let name = name_of(spec.role, spec.index);
-            Process {
-                skew_ns: plan.clock_skew_ns.get(&name).copied().unwrap_or(0),
-                name,
-                role: spec.role,
-                index: spec.index,
-                path,
-                program: spec.program,
-                restart: spec.restart,
-                failures: 0,
-                life: Life::Down,
-                boot: 0,
-                pid: 0,
-                owner: Owner(0),
-                started_ns: 0,
-                tasks: Vec::new(),
-                next_ordinal: 0,
-                shared_keys: 0,
-                terminating: false,
-                operation: 0,
-                positions: 0,
-                locks_claimed: 0,
-                latency: seed.stream_keyed(stream_keys.latency, path, 0),
-                entropy: None,
-                sqlite_entropy: None,
-                messages: None,
-            }
-        })
-        .collect();
-    let mut absent = Vec::new();
-    let named = |name: &str| processes.iter().position(|process| process.name == name);
-    let injector = Injector::new(&plan.faults, processes.len(), |name| named(name).map(|id| ProcessId(id as u32)))
-        .map_err(RunError)?;
-    if world.has_preparation
-        && let Some(fault) = plan.faults.iter().find(|fault| fault.process.as_deref() == Some(&processes[0].name))
-    {
-        let (id, kind) = (fault.id, fault.kind.name());
-        return Err(RunError(format!("fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits")));
-    }
-    for name in &plan.absent {
-        let Some(id) = named(name) else {
-            return Err(RunError(format!("`absent` names `{name}`, which is no process")));
-        };
-        absent.push(id);
-    }
-    let network = Network::new(processes.iter().map(|process| process.name.as_str()));
-    let is_told_of_names = settings.guide.is_some() || settings.records_turns;
-    let names = processes.iter().filter(|_| is_told_of_names).map(|process| process.name.clone()).collect();
-    let mut chaos_strategy = ChaosStrategy::new(plan.strategy, seed, first_run, names);
-    chaos_strategy.guide = settings.guide;
-    if settings.records_turns {
-        chaos_strategy.recording = Some(Arc::default());
-    }
-    // Until the chaos begins.
-    let strategy = strategy(StrategyPlan::Timed, seed, &FirstRun::None);
-    for index in &absent {
-        processes[*index].life = Life::Done;
-    }
-    let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
-    Ok(Core {
-        seed,
-        plan: plan.clone(),
-        now_ns: 0,
-        step: 0,
-        steps_max: plan.steps_max,
-        operations_begun: 0,
-        phase: if world.has_preparation { Phase::Setup } else { Phase::Chaos },
-        end_ns: u64::MAX,
-        disk: Disk::new(
-            plan.persistence,
-            DiskOptions {
-                capacity_bytes: plan.disk_capacity_bytes,
-                flaw: plan.setting_str(MUTANT).and_then(DiskFlaw::parse),
-                ..DiskOptions::default()
-            },
-        ),
-        network,
-        unfinished: processes.iter().filter(|process| process.life != Life::Done).count(),
-        processes,
-        owners: 0,
-        next_pid: FIRST_PID,
-        bystanders: Vec::new(),
-        machine_is_up: true,
-        machine_started_ns: 0,
-        machine_boots: 1,
-        wall_offset_ns: 0,
-        tasks: Vec::with_capacity(TASKS),
-        free_tasks: Vec::with_capacity(TASKS),
-        has_combinators: false,
-        ready: Vec::with_capacity(TASKS),
-        vacant: None,
-        timers: Timers::default(),
-        waiting: Vec::new(),
-        controls: VecDeque::with_capacity(TASKS),
-        injector,
-        latencies,
-        stream_keys,
-        strategy_delays: strategy.delays(),
-        strategy,
-        chaos_strategy,
-        steps_before_chaos: 0,
-        hasher: TraceHasher::default(),
-        observed: driver.as_ref().map_or(Interest::NONE, |driver| driver.interest()),
-        driver,
-        listener: settings.listener,
-        traced: crate::trace::layer::is_wanted(),
-        observations: RefCell::new(Observations::default()),
-        violations: Vec::new(),
-        sqlite: crate::sqlite::State::default(),
-    })
-}
-
 impl Core {
     pub(super) fn panicked(&mut self, task: Option<crate::trace::TaskId>, message: String) {
         let violation = match task.map(|task| self.tasks[task.0 as usize].call.process) {
@@ -450,16 +312,15 @@ impl Core {
     }
 
     /// Takes the programs of all processes out: they hold whatever the scenario gave them.
-    pub(super) fn take_programs(&mut self) -> Vec<Program> {
-        let none: Program = Rc::new(|_| Box::pin(std::future::pending()));
-        self.processes.iter_mut().map(|process| std::mem::replace(&mut process.program, none.clone())).collect()
+    pub(super) fn take_programs(&mut self) -> Vec<Option<Program>> {
+        self.processes.iter_mut().map(|process| process.program.take()).collect()
     }
 
     fn outcome(&mut self) -> Outcome {
         // What a strategy has written down is there once it is gone.
         self.strategy = strategy(StrategyPlan::Timed, self.seed, &FirstRun::None);
         let (turns, guided) = self.chaos_strategy.end();
-        let ran = self.processes.iter().filter(|process| process.boot > 0 && process.role != PREPARATION);
+        let ran = self.processes.iter_mut().filter(|process| process.boot > 0 && process.role != PREPARATION);
         let hasher = &mut self.hasher;
         hasher.bytes(&self.disk.durable_digest());
         Outcome {
@@ -469,7 +330,7 @@ impl Core {
             simulated_ns: self.now_ns,
             violations: std::mem::take(&mut self.violations),
             observations: self.observations.take(),
-            processes: ran.map(|process| process.name.clone()).collect(),
+            processes: ran.map(|process| std::mem::take(&mut process.name)).collect(),
             steps_before_chaos: self.steps_before_chaos,
             turns,
             guided,

@@ -132,11 +132,14 @@ where
     fn run_in_one_simulation(&mut self, mut begun: Begun) -> Result<Progress, RunError> {
         let runtime = runtime(SELF_CONTAINED_SEED);
         let mut attempts: Vec<(Rc<Plan>, Attempt)> = Vec::with_capacity(AHEAD_MAX);
+        // A violation is what one looks for: whoever does so should hear of it before more is run. But who goes on after each needn't hear of every one at once.
+        let mut violations_max = 1;
         while begun.has_room() {
             self.ask_ahead(AHEAD_MAX);
             if self.ahead.is_empty() {
                 return Ok(Progress::Over);
             }
+            let mut violations = 0;
             runtime.block_on(async {
                 begun.pass_by();
                 while let Some(plan) = self.ahead.pop_front().map(Rc::new) {
@@ -144,14 +147,18 @@ where
                     let attempt = can_follow(&settings)
                         .then(|| begun.untouched(|| run_on_used_thread(self.scenario, &plan, settings, true)));
                     let attempt = attempt.flatten();
-                    // A violation is what one looks for: whoever does so should hear of it before more is run.
-                    let goes_on = matches!(&attempt, Some(Ok(outcome)) if outcome.passed());
+                    let runs_on = matches!(&attempt, Some(Ok(_)));
+                    violations += usize::from(matches!(&attempt, Some(Ok(outcome)) if !outcome.passed()));
                     attempts.push((plan, attempt));
-                    if !goes_on {
+                    if !runs_on || violations == violations_max {
                         break;
                     }
                 }
             });
+            if violations > 0 {
+                // What is run in vain after one that ends the series after all is less than a handful.
+                violations_max = (violations_max * 2).min(AHEAD_MAX);
+            }
             for (plan, attempt) in attempts.drain(..) {
                 if self.hand_over(&plan, attempt)?.is_break() {
                     return Ok(Progress::Over);

@@ -251,13 +251,14 @@ impl Core {
 
     /// Wakes all that wait for `key`: each tries again when it is picked. In time order the one that has waited longest tries first. True if there was one.
     pub(crate) fn wake(&mut self, key: WaitKey) -> bool {
-        let (mut index, mut due_ns) = (0, self.now_ns);
-        while let Some(&(other, task)) = self.waiting.get(index) {
+        let (mut kept, mut due_ns) = (0, self.now_ns);
+        for index in 0..self.waiting.len() {
+            let (other, task) = self.waiting[index];
             if other != key {
-                index += 1;
+                self.waiting[kept] = (other, task);
+                kept += 1;
                 continue;
             }
-            self.waiting.remove(index);
             let slot = &mut self.tasks[task.0 as usize];
             if let TaskState::Waiting { deadline_ns, .. } = slot.state {
                 slot.woken = Some((key, deadline_ns));
@@ -268,6 +269,7 @@ impl Core {
             due_ns += 1;
             self.rejoin(task, due_ns);
         }
+        self.waiting.truncate(kept);
         due_ns > self.now_ns
     }
 
@@ -279,14 +281,16 @@ impl Core {
             let slot = &self.tasks[call.task.0 as usize];
             call.kind != CallKind::Wake && slot.woken.is_some_and(|(from, _)| from == key)
         };
-        let mut late: Vec<Ready> = self.ready.iter().filter(is_late).copied().collect();
+        let mut late = std::mem::take(&mut self.late);
+        late.extend(self.ready.iter().filter(is_late).map(|call| (call.due_ns, call.task)));
         // They were woken in the order of their waits, each a nanosecond after the one before.
-        late.sort_unstable_by_key(|call| (call.due_ns, call.task.0));
-        for Ready { task, .. } in late {
+        late.sort_unstable_by_key(|(due_ns, task)| (*due_ns, task.0));
+        for (_, task) in late.drain(..) {
             let deadline_ns = self.tasks[task.0 as usize].woken.take().and_then(|(_, deadline_ns)| deadline_ns);
             self.take_ready(task);
             self.wait(task, key, deadline_ns);
         }
+        self.late = late;
     }
 
     /// A task that waited is ready again.

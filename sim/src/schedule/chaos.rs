@@ -13,8 +13,8 @@ pub(crate) struct ChaosStrategy {
     plan: StrategyPlan,
     seed: Seed,
     first_run: FirstRun,
-    /// The names of the processes, by id.
-    names: Rc<[String]>,
+    /// The names of the processes, by id, where turns are followed or written down.
+    names: Option<Rc<[String]>>,
     /// Turns to follow instead.
     pub(crate) guide: Option<Guide>,
     /// Where who went when is written down, if somebody wants to know.
@@ -24,7 +24,12 @@ pub(crate) struct ChaosStrategy {
 
 impl ChaosStrategy {
     /// That of a plan.
-    pub(crate) fn new(plan: StrategyPlan, seed: Seed, first_run: FirstRun, names: Rc<[String]>) -> ChaosStrategy {
+    pub(crate) fn new(
+        plan: StrategyPlan,
+        seed: Seed,
+        first_run: FirstRun,
+        names: Option<Rc<[String]>>,
+    ) -> ChaosStrategy {
         ChaosStrategy { plan, seed, first_run, names, guide: None, recording: None, report: None }
     }
 
@@ -34,12 +39,14 @@ impl ChaosStrategy {
             None => strategy(self.plan, self.seed, &self.first_run),
             Some(guide) => {
                 let report = self.report.get_or_insert_default().clone();
-                Box::new(Following::new(guide, self.names.clone(), report))
+                Box::new(Following::new(guide, self.names.clone().unwrap_or_default(), report))
             }
         };
         match &self.recording {
             None => strategy,
-            Some(recording) => Box::new(Recorder::new(strategy, self.names.clone(), recording.clone())),
+            Some(recording) => {
+                Box::new(Recorder::new(strategy, self.names.clone().unwrap_or_default(), recording.clone()))
+            }
         }
     }
 

@@ -71,10 +71,41 @@ pub(crate) fn touched(kind: CallKind, object: u64) -> Option<u64> {
     }
 }
 
+/// The kinds of call that touch something of this key, by their bits: those that [`touched`] says it of.
+pub(super) fn kinds_that_touch(object: u64) -> u64 {
+    const OBJECTS: u64 = kinds_in(Place::Object);
+    const NAMES: u64 = kinds_in(Place::Names);
+    if object == 0 { NAMES } else { OBJECTS }
+}
+
+const fn kinds_in(place: Place) -> u64 {
+    assert!(CallKind::ALL.len() <= u64::BITS as usize);
+    let (mut kinds, mut index) = (0, 0);
+    while index < CallKind::ALL.len() {
+        let kind = CallKind::ALL[index];
+        let (used, at) = footprint(kind);
+        if !matches!(used, Use::Nothing) && at as u8 == place as u8 {
+            kinds |= 1 << kind as u64;
+        }
+        index += 1;
+    }
+    kinds
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::trace::{ProcessId, TaskId};
+
+    #[test]
+    fn the_kinds_that_touch_something_are_those_of_which_it_is_said() {
+        for (object, kind) in
+            [0, 7].into_iter().flat_map(|object| CallKind::ALL.iter().map(move |kind| (object, *kind)))
+        {
+            let is_said = touched(kind, object) == Some(object);
+            assert_eq!(kinds_that_touch(object) >> kind as u64 & 1 == 1, is_said, "{kind} {object}");
+        }
+    }
 
     fn call(kind: CallKind, object: u64) -> Ready {
         let (task, process) = (TaskId(0), ProcessId(0));

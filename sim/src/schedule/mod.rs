@@ -76,6 +76,11 @@ pub trait Strategy {
         let _ = process;
     }
 
+    /// A task of a process has started another one.
+    fn spawned(&mut self, process: ProcessId, parent: u32, child: u32) {
+        let _ = (process, parent, child);
+    }
+
     /// A task begins an operation of the plan.
     fn began(&mut self, process: ProcessId, ordinal: u32, operation: u64) {
         let _ = (process, ordinal, operation);

@@ -117,6 +117,10 @@ impl Strategy for Recorder {
         self.inner.started(process);
     }
 
+    fn spawned(&mut self, process: ProcessId, parent: u32, child: u32) {
+        self.inner.spawned(process, parent, child);
+    }
+
     fn began(&mut self, process: ProcessId, ordinal: u32, operation: u64) {
         let task = self.task(process, ordinal);
         let TaskCalls { calls, operations, .. } = &mut self.tasks[task as usize];

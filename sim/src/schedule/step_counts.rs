@@ -10,8 +10,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A task over all the lives of its process: the process, and the task's number in it.
 pub(super) type TaskKey = (ProcessId, u32);
 
-/// Something that several tasks have touched, with how often each did, by rising task.
-pub(super) type Touched = (u64, Vec<(TaskKey, u64)>);
+/// Something that several tasks have touched.
+#[derive(Debug, PartialEq)]
+pub(super) struct Touched {
+    pub(super) object: u64,
+    /// How often, by all tasks together.
+    pub(super) times: u64,
+    /// How often each did, by rising task.
+    pub(super) tasks: Vec<(TaskKey, u64)>,
+}
+
+impl Touched {
+    fn new(object: u64, tasks: Vec<(TaskKey, u64)>) -> Touched {
+        Touched { object, times: tasks.iter().map(|(_, times)| times).sum(), tasks }
+    }
+}
 
 /// How many steps a run took in its chaos, by task, and on what its tasks share. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,8 +35,42 @@ pub struct StepCounts(Arc<Counts>);
 struct Counts {
     steps: u64,
     /// By rising task.
-    by_task: Vec<(TaskKey, u64)>,
+    by_task: Vec<Steps>,
     shared: Vec<Touched>,
+}
+
+/// What a task has to do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Steps {
+    pub(super) task: TaskKey,
+    /// Its own steps.
+    pub(super) own: u64,
+    /// Its own and those of all tasks that it starts, and that these start.
+    pub(super) whole: u64,
+    /// Where the task that starts it is among the others, if one does.
+    pub(super) parent: Option<u32>,
+}
+
+impl Steps {
+    /// Of a task that starts no others.
+    pub(super) fn of(task: TaskKey, own: u64) -> Steps {
+        Steps { task, own, whole: own, parent: None }
+    }
+}
+
+/// By rising task, with what each task's children have to do.
+fn by_task(own: BTreeMap<TaskKey, u64>, parents: &BTreeMap<TaskKey, TaskKey>) -> Vec<Steps> {
+    let mut all: Vec<Steps> = own.into_iter().map(|(task, own)| Steps::of(task, own)).collect();
+    // A task starts before those that it starts: their numbers are higher. So each child is whole when it is added.
+    for child in (0..all.len()).rev() {
+        let parent = parents.get(&all[child].task).filter(|parent| **parent < all[child].task);
+        let place = parent.and_then(|parent| all.binary_search_by_key(parent, |steps| steps.task).ok());
+        if let Some(place) = place {
+            all[place].whole += all[child].whole;
+            all[child].parent = Some(place as u32);
+        }
+    }
+    all
 }
 
 impl StepCounts {
@@ -33,7 +80,7 @@ impl StepCounts {
     }
 
     /// Steps of each task.
-    pub(super) fn by_task(&self) -> &[(TaskKey, u64)] {
+    pub(super) fn by_task(&self) -> &[Steps] {
         &self.0.by_task
     }
 
@@ -48,6 +95,8 @@ impl StepCounts {
 pub(crate) struct Tally {
     steps: u64,
     by_task: BTreeMap<TaskKey, u64>,
+    /// By task: who started it.
+    parents: BTreeMap<TaskKey, TaskKey>,
     by_object: BTreeMap<u64, BTreeMap<TaskKey, u64>>,
 }
 
@@ -70,8 +119,8 @@ impl Tally {
         let shared = self.by_object.into_iter().filter(|(_, tasks)| tasks.len() > 1);
         StepCounts(Arc::new(Counts {
             steps: self.steps,
-            by_task: self.by_task.into_iter().collect(),
-            shared: shared.map(|(object, tasks)| (object, tasks.into_iter().collect())).collect(),
+            by_task: by_task(self.by_task, &self.parents),
+            shared: shared.map(|(object, tasks)| Touched::new(object, tasks.into_iter().collect())).collect(),
         }))
     }
 }
@@ -91,6 +140,9 @@ struct TaskSteps {
     process: u32,
     task: u32,
     steps: u64,
+    /// Which task of the process starts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parent: Option<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -101,29 +153,44 @@ struct Touches {
 }
 
 fn written(tasks: &[(TaskKey, u64)]) -> Vec<TaskSteps> {
-    tasks.iter().map(|((process, task), steps)| TaskSteps { process: process.0, task: *task, steps: *steps }).collect()
+    let written = |((process, task), steps): &(TaskKey, u64)| TaskSteps {
+        process: process.0,
+        task: *task,
+        steps: *steps,
+        parent: None,
+    };
+    tasks.iter().map(written).collect()
 }
 
-fn read(tasks: Vec<TaskSteps>) -> Vec<(TaskKey, u64)> {
-    let keyed = tasks.into_iter().map(|TaskSteps { process, task, steps }| ((ProcessId(process), task), steps));
+fn read(tasks: Vec<TaskSteps>) -> BTreeMap<TaskKey, u64> {
+    let keyed = tasks.into_iter().map(|TaskSteps { process, task, steps, .. }| ((ProcessId(process), task), steps));
     // A file may have them in any order.
-    keyed.collect::<BTreeMap<_, _>>().into_iter().collect()
+    keyed.collect()
 }
 
 impl From<StepCounts> for Written {
     fn from(counts: StepCounts) -> Written {
-        let touches = |(object, tasks): &Touched| Touches { object: format!("{object:x}"), tasks: written(tasks) };
+        let touches = |of: &Touched| Touches { object: format!("{:x}", of.object), tasks: written(&of.tasks) };
         let Counts { steps, by_task, shared } = &*counts.0;
-        Written { steps: *steps, tasks: written(by_task), shared: shared.iter().map(touches).collect() }
+        let tasks = by_task.iter().map(|Steps { task: (process, task), own, parent, .. }| TaskSteps {
+            process: process.0,
+            task: *task,
+            steps: *own,
+            parent: parent.map(|place| by_task[place as usize].task.1),
+        });
+        Written { steps: *steps, tasks: tasks.collect(), shared: shared.iter().map(touches).collect() }
     }
 }
 
 impl From<Written> for StepCounts {
     fn from(Written { steps, tasks, shared }: Written) -> StepCounts {
         // An object that is no number is one that no run has: its touches are passed over.
-        let objects =
-            shared.into_iter().filter_map(|of| Some((u64::from_str_radix(&of.object, 16).ok()?, read(of.tasks))));
-        StepCounts(Arc::new(Counts { steps, by_task: read(tasks), shared: objects.collect() }))
+        let objects = shared.into_iter().filter_map(|of| {
+            Some(Touched::new(u64::from_str_radix(&of.object, 16).ok()?, read(of.tasks).into_iter().collect()))
+        });
+        let parent = |of: &TaskSteps| Some(((ProcessId(of.process), of.task), (ProcessId(of.process), of.parent?)));
+        let parents = tasks.iter().filter_map(parent).collect();
+        StepCounts(Arc::new(Counts { steps, by_task: by_task(read(tasks), &parents), shared: objects.collect() }))
     }
 }
 
@@ -148,5 +215,32 @@ impl Strategy for Counting {
         let choice = self.random.next(ready, now_ns);
         self.tally.lock().unwrap_or_else(PoisonError::into_inner).count(&ready[choice]);
         choice
+    }
+
+    fn spawned(&mut self, process: ProcessId, parent: u32, child: u32) {
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.parents.insert((process, child), (process, parent));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_whole_with_all_that_it_starts_and_counts_survive_their_text() {
+        let key = |task| (ProcessId(0), task);
+        let tally = Tally {
+            steps: 17,
+            by_task: [(key(0), 5), (key(1), 3), (key(2), 7), (key(3), 2)].into(),
+            parents: [(key(1), key(0)), (key(2), key(1)), (key(3), key(0))].into(),
+            by_object: [(9, [(key(1), 2), (key(2), 4)].into())].into(),
+        };
+        let counts = tally.told();
+        let told: Vec<_> = counts.by_task().iter().map(|steps| (steps.own, steps.whole, steps.parent)).collect();
+        assert_eq!(told, [(5, 17, None), (3, 10, Some(0)), (7, 7, Some(1)), (2, 2, Some(0))]);
+        assert_eq!(counts.shared()[0].times, 6);
+        let text = toml::to_string(&counts).expect("counts can be written");
+        assert_eq!(toml::from_str::<StepCounts>(&text).expect("counts"), counts, "{text}");
     }
 }

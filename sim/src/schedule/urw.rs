@@ -2,7 +2,7 @@
 //! counts, and tasks that don't wait for each other, each interleaving is as likely as every other.
 
 use super::by_task::ByTask;
-use super::step_counts::TaskKey;
+use super::step_counts::{Steps, TaskKey};
 use super::{Ready, Strategy};
 use crate::seed::{Draw, Seed, Stream};
 
@@ -12,11 +12,11 @@ pub struct Urw {
     left: Left,
 }
 
-/// How many steps each task has left.
+/// How many steps each task has left. Those of a task that has not started yet are its parent's, so that whoever has much to start is likely to do so.
 pub(super) struct Left {
     /// By rising task.
-    tasks: Vec<(TaskKey, u64)>,
-    /// The sum of it.
+    tasks: Vec<Remaining>,
+    /// The sum of what all have left.
     all: u64,
     /// Where a task is in `tasks`; past its end: it has not been counted.
     places: ByTask<usize>,
@@ -24,16 +24,34 @@ pub(super) struct Left {
     shares: Vec<u64>,
 }
 
+/// What a task has left.
+struct Remaining {
+    task: TaskKey,
+    steps: u64,
+    /// It has not been seen yet: its steps are counted at this place, too.
+    unborn_of: Option<u32>,
+    whole: u64,
+}
+
 impl Left {
-    pub(super) fn new(tasks: &[(TaskKey, u64)]) -> Left {
-        let all = tasks.iter().map(|(_, left)| left).sum();
-        Left { tasks: tasks.to_vec(), all, places: ByTask::default(), shares: Vec::new() }
+    pub(super) fn new(tasks: impl Iterator<Item = Steps>) -> Left {
+        let remaining = |Steps { task, whole, parent, .. }| Remaining { task, steps: whole, unborn_of: parent, whole };
+        let tasks: Vec<Remaining> = tasks.map(remaining).collect();
+        let all = tasks.iter().map(|task| task.steps).sum();
+        Left { tasks, all, places: ByTask::default(), shares: Vec::new() }
     }
 
     fn place(&mut self, call: &Ready) -> usize {
-        let tasks = &self.tasks;
+        let tasks = &mut self.tasks;
         *self.places.of(call, || {
-            tasks.binary_search_by_key(&(call.process, call.ordinal), |(task, _)| *task).unwrap_or(usize::MAX)
+            let key = (call.process, call.ordinal);
+            let Ok(place) = tasks.binary_search_by_key(&key, |remaining| remaining.task) else { return usize::MAX };
+            if let Some(parent) = tasks[place].unborn_of.take() {
+                let whole = tasks[place].whole;
+                let parent = &mut tasks[parent as usize];
+                parent.steps = parent.steps.saturating_sub(whole);
+            }
+            place
         })
     }
 
@@ -45,7 +63,7 @@ impl Left {
         let mut all = 0;
         for call in calls {
             let place = self.place(call);
-            let left = self.tasks.get(place).map_or(0, |(_, left)| *left);
+            let left = self.tasks.get(place).map_or(0, |remaining| remaining.steps);
             // A call that had to wait has been taken, and is to be taken.
             let share = (left + u64::from(call.is_again)).max(1);
             all += share;
@@ -65,25 +83,26 @@ impl Left {
     pub(super) fn draw(&self, again: impl Iterator<Item = TaskKey> + Clone, stream: &mut Stream) -> Option<TaskKey> {
         let waited = again.clone().count() as u64;
         let mut drawn = stream.below(self.all + waited);
-        for (task, left) in &self.tasks {
-            if drawn < *left {
+        for Remaining { task, steps, .. } in &self.tasks {
+            if drawn < *steps {
                 return Some(*task);
             }
-            drawn -= left;
+            drawn -= steps;
         }
         again.clone().nth(drawn as usize)
     }
 
     /// The task has taken a step.
+    #[inline]
     pub(super) fn taken(&mut self, call: &Ready) {
         if call.is_again {
             return;
         }
         let place = self.place(call);
-        if let Some((_, left)) = self.tasks.get_mut(place)
-            && *left > 0
+        if let Some(Remaining { steps, .. }) = self.tasks.get_mut(place)
+            && *steps > 0
         {
-            *left -= 1;
+            *steps -= 1;
             self.all -= 1;
         }
     }
@@ -91,8 +110,8 @@ impl Left {
 
 impl Urw {
     /// The schedule of a seed, by what a first run has counted.
-    pub(super) fn new(seed: Seed, by_task: &[(TaskKey, u64)]) -> Urw {
-        Urw { stream: seed.stream("schedule"), left: Left::new(by_task) }
+    pub(super) fn new(seed: Seed, by_task: &[Steps]) -> Urw {
+        Urw { stream: seed.stream("schedule"), left: Left::new(by_task.iter().copied()) }
     }
 }
 
@@ -101,5 +120,28 @@ impl Strategy for Urw {
         let choice = self.left.pick(ready, &mut self.stream);
         self.left.taken(&ready[choice]);
         choice
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{CallKind, ProcessId, TaskId};
+
+    #[test]
+    fn the_steps_of_a_task_that_has_not_started_are_its_parent_s() {
+        let process = ProcessId(0);
+        let parent = Steps { whole: 10, ..Steps::of((process, 0), 1) };
+        let child = Steps { parent: Some(0), ..Steps::of((process, 1), 9) };
+        let mut left = Left::new([parent, child].into_iter());
+        let call = |ordinal: u32, kind| {
+            let task = TaskId(ordinal);
+            Ready { due_ns: 0, object: 0, task, process, ordinal, kind, is_again: false }
+        };
+        left.taken(&call(0, CallKind::Spawn));
+        assert_eq!((left.tasks[0].steps, left.tasks[1].steps), (9, 9));
+        // It is there: what it has to do is its own.
+        left.pick(&[call(0, CallKind::Join), call(1, CallKind::Start)], &mut Seed(1).stream("schedule"));
+        assert_eq!((left.tasks[0].steps, left.tasks[1].steps), (0, 9));
     }
 }

@@ -167,6 +167,39 @@ impl<C: Call> Future for Announced<'_, C> {
     }
 }
 
+/// A call, and what is made of what came of it: nothing, where its process has died. A future by hand: an `async fn` around a call would hold the call
+/// twice, and move it.
+pub(crate) struct Then<'a, C: Call, F> {
+    announced: Announced<'a, C>,
+    /// `None`: it has been made.
+    make: Option<F>,
+}
+
+impl<C: Call, F> Unpin for Then<'_, C, F> {}
+
+impl<C: Call, F: FnOnce(Result<C::Value, Errno>) -> Poll<T>, T> Future for Then<'_, C, F> {
+    type Output = T;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let this = &mut *self;
+        if this.make.is_none() {
+            return Poll::Pending;
+        }
+        match Pin::new(&mut this.announced).poll(context) {
+            Poll::Ready(result) => this.make.take().map_or(Poll::Pending, |make| make(result)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<'a, C: Call> Announced<'a, C> {
+    /// Makes something of what comes of the call; [`Poll::Pending`]: never, since the process is dead.
+    pub(crate) fn then<F: FnOnce(Result<C::Value, Errno>) -> Poll<T>, T>(self, make: F) -> Then<'a, C, F> {
+        Then { announced: self, make: Some(make) }
+    }
+}
+
 impl<C: Call> Announced<'_, C> {
     #[inline]
     fn announce(&mut self, context: &mut Context<'_>) {

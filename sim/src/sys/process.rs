@@ -7,6 +7,7 @@ use crate::trace::CallKind;
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
+use std::task::Poll;
 
 /// What one can learn of a live process from its PID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Call for SpawnTask {
     }
 
     fn effect(&mut self, core: &mut Core, caller: Caller, _injected: Option<Injected>) -> Effect<Identity> {
-        Effect::Done(Ok(core.spawn(caller.process)))
+        Effect::Done(Ok(core.spawn(caller)))
     }
 
     fn number(&self, value: &Identity) -> u64 {
@@ -86,35 +87,32 @@ pub struct TaskHandle<T> {
 
 impl Sys {
     /// Starts another task of this process. It ends with the process's main task at the latest.
-    pub async fn spawn<F, T>(&self, program: impl FnOnce(Sys) -> F) -> TaskHandle<T>
+    pub fn spawn<F, T>(&self, program: impl FnOnce(Sys) -> F) -> impl Future<Output = TaskHandle<T>>
     where
         F: Future<Output = T> + 'static,
         T: 'static,
     {
-        let result = Rc::new(RefCell::new(None));
-        let identity = match self.call(SpawnTask).await {
-            Ok(identity) => identity,
-            Err(_) => std::future::pending().await,
-        };
-        let task = program(Sys { kernel: self.kernel.clone(), identity });
-        let slot = result.clone();
-        let running = Box::pin(async move {
-            *slot.borrow_mut() = Some(task.await);
-            Exit::success()
-        });
-        self.kernel.with(|core| core.install(identity, running));
-        TaskHandle { identity, result }
+        self.call(SpawnTask).then(move |spawned| {
+            // The process died: the caller no longer runs either.
+            let Ok(identity) = spawned else { return Poll::Pending };
+            let task = program(Sys { kernel: self.kernel.clone(), identity });
+            let result = Rc::new(RefCell::new(None));
+            let slot = result.clone();
+            let running = Box::pin(async move {
+                *slot.borrow_mut() = Some(task.await);
+                Exit::success()
+            });
+            self.kernel.with(|core| core.install(identity, running));
+            Poll::Ready(TaskHandle { identity, result })
+        })
     }
 
     /// Waits for a task's end; its result.
-    pub async fn join<T>(&self, handle: TaskHandle<T>) -> T {
-        let _: Result<()> = self.call(JoinTask { of: handle.identity }).await;
-        let result = handle.result.borrow_mut().take();
-        match result {
-            Some(result) => result,
-            // The process died: the caller no longer runs either.
-            None => std::future::pending().await,
-        }
+    pub fn join<T>(&self, handle: TaskHandle<T>) -> impl Future<Output = T> {
+        self.call(JoinTask { of: handle.identity }).then(move |_: Result<()>| {
+            // Without a result the process died: the caller no longer runs either.
+            handle.result.borrow_mut().take().map_or(Poll::Pending, Poll::Ready)
+        })
     }
 
     /// This process's PID.

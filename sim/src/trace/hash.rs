@@ -52,6 +52,14 @@ impl Default for TraceHasher {
 }
 
 impl TraceHasher {
+    /// Begins anew.
+    pub(crate) fn begin_again(&mut self) {
+        // What lies beyond is written before it is read.
+        self.batch[..DIGEST_BYTES].fill(0);
+        self.used = DIGEST_BYTES;
+        self.events = 0;
+    }
+
     /// How many events have been taken in.
     pub fn events(&self) -> u64 {
         self.events

@@ -3,9 +3,11 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 use super::block::BLOCK_BYTES;
 use super::descriptor::Descriptors;
+use super::digest::Digest;
 use super::flock::FlockTable;
 use super::inode::{DirectoryNode, Inode, Node};
 use super::pending::{NameChange, NameLog, Ordered};
@@ -45,20 +47,39 @@ pub struct Disk {
     pub(super) dirty_bytes: u64,
     pub(super) pending_count: u32,
     pub(super) durable_version: u64,
-    pub(super) durable_digest: Cell<Option<(u64, super::digest::Digest)>>,
+    pub(super) durable_digest: Cell<Option<(u64, Digest)>>,
+}
+
+/// The durable digest of an empty disk: many short runs leave it empty.
+static EMPTY: LazyLock<Digest> =
+    LazyLock::new(|| Disk::of_digest(Persistence::Posix, DiskOptions::default(), None).durable_digest());
+
+thread_local! {
+    /// The root directory of every empty disk, and that no operation on names is under way there: whoever changes them takes copies.
+    static EMPTY_ROOT: Rc<Inode> = {
+        let mut root = Inode::new(Node::Directory(DirectoryNode::default()), ROOT, 0);
+        root.links = 1;
+        root.durable_links = 1;
+        Rc::new(root)
+    };
+    static NONE: Rc<NameLog> = Rc::default();
 }
 
 impl Disk {
     /// An empty disk: the root directory `/` exists and is durable.
     pub fn new(persistence: Persistence, options: DiskOptions) -> Disk {
-        let mut root = Inode::new(Node::Directory(DirectoryNode::default()), ROOT, 0);
-        root.links = 1;
-        root.durable_links = 1;
+        Disk::of_digest(persistence, options, Some((0, *EMPTY)))
+    }
+
+    /// An empty disk, with what is known of its durable digest.
+    fn of_digest(persistence: Persistence, options: DiskOptions, durable_digest: Option<(u64, Digest)>) -> Disk {
+        let mut inodes = BTreeMap::new();
+        inodes.insert(ROOT, EMPTY_ROOT.with(Rc::clone));
         Disk {
             persistence,
             options,
-            inodes: BTreeMap::from([(ROOT, Rc::new(root))]),
-            names: Rc::new(NameLog::default()),
+            inodes,
+            names: NONE.with(Rc::clone),
             dirty: BTreeSet::new(),
             diverged: BTreeSet::new(),
             descriptors: Descriptors::default(),
@@ -72,7 +93,7 @@ impl Disk {
             dirty_bytes: 0,
             pending_count: 0,
             durable_version: 0,
-            durable_digest: Cell::new(None),
+            durable_digest: Cell::new(durable_digest),
         }
     }
 

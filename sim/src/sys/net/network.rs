@@ -85,8 +85,9 @@ pub(crate) enum Refused {
 #[derive(Default)]
 pub(crate) struct Network {
     names: Vec<Rc<str>>,
-    by_name: BTreeMap<Rc<str>, ProcessId>,
-    /// How many messages each process has sent.
+    /// By rising name.
+    by_name: Vec<(Rc<str>, ProcessId)>,
+    /// How many messages each process has sent; none of those beyond its end.
     sent: Vec<u64>,
     mailboxes: BTreeMap<MailboxKey, Queue>,
     flights: BTreeMap<u64, Flight>,
@@ -102,13 +103,15 @@ pub(crate) struct Network {
 impl Network {
     pub(crate) fn new<'a>(names: impl Iterator<Item = &'a str>) -> Network {
         let names: Vec<Rc<str>> = names.map(Rc::from).collect();
-        let by_name = names.iter().cloned().zip((0..).map(ProcessId)).collect();
-        Network { sent: vec![0; names.len()], names, by_name, ..Network::default() }
+        let mut by_name: Vec<_> = names.iter().cloned().zip((0..).map(ProcessId)).collect();
+        by_name.sort_unstable();
+        Network { names, by_name, ..Network::default() }
     }
 
     /// The mailbox at an address, whether somebody is there or not; `None` if no process has the name.
     pub(crate) fn find(&self, address: &Address) -> Option<MailboxKey> {
-        self.by_name.get(&address.process).map(|process| MailboxKey::new(*process, address.port))
+        let place = self.by_name.binary_search_by(|(name, _)| name.cmp(&address.process)).ok()?;
+        Some(MailboxKey::new(self.by_name[place].1, address.port))
     }
 
     pub(crate) fn address(&self, key: MailboxKey) -> Option<Address> {
@@ -162,7 +165,11 @@ impl Network {
     }
 
     pub(crate) fn next_id(&mut self, sender: ProcessId) -> MessageId {
-        let sent = &mut self.sent[sender.0 as usize];
+        let place = sender.0 as usize;
+        if self.sent.len() <= place {
+            self.sent.resize(place + 1, 0);
+        }
+        let sent = &mut self.sent[place];
         *sent += 1;
         MessageId::new(sender, *sent)
     }

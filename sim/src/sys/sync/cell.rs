@@ -2,11 +2,13 @@
 
 use super::Place;
 use crate::kernel::{Core, Injected};
+use crate::sys::Sys;
 use crate::sys::call::{Call, Caller, Effect, Header};
-use crate::sys::{Result, Sys};
 use crate::trace::CallKind;
 use std::cell::Cell;
+use std::future::Future;
 use std::rc::Rc;
+use std::task::Poll;
 
 /// What an atomic cell can hold.
 pub trait CellValue: Copy + PartialEq + 'static {
@@ -77,43 +79,42 @@ impl<T: CellValue> AtomicCell<T> {
     }
 
     /// Reads the value.
-    pub async fn load(&self) -> T {
-        self.operate(Operation::Load).await
+    pub fn load(&self) -> impl Future<Output = T> {
+        self.operate(Operation::Load, |before| before)
     }
 
     /// Sets the value.
-    pub async fn store(&self, value: T) {
-        self.operate(Operation::Store(value)).await;
+    pub fn store(&self, value: T) -> impl Future<Output = ()> {
+        self.operate(Operation::Store(value), |_| ())
     }
 
     /// Sets the value; gives the one before.
-    pub async fn swap(&self, value: T) -> T {
-        self.operate(Operation::Swap(value)).await
+    pub fn swap(&self, value: T) -> impl Future<Output = T> {
+        self.operate(Operation::Swap(value), |before| before)
     }
 
     /// Sets the value to `new` if it is `expected`; gives the one before either way. It never fails for no reason.
     ///
     /// # Errors
     /// The value, which was not the expected one and stays.
-    pub async fn compare_exchange(&self, expected: T, new: T) -> std::result::Result<T, T> {
-        let before = self.operate(Operation::CompareExchange { expected, new }).await;
-        if before == expected { Ok(before) } else { Err(before) }
+    pub fn compare_exchange(&self, expected: T, new: T) -> impl Future<Output = std::result::Result<T, T>> {
+        let is_new = move |before| if before == expected { Ok(before) } else { Err(before) };
+        self.operate(Operation::CompareExchange { expected, new }, is_new)
     }
 
-    async fn operate(&self, operation: Operation<T>) -> T {
-        let done: Result<T> = self.inner.place.sys.call(Operate { cell: &self.inner, operation }).await;
-        match done {
-            Ok(before) => before,
+    fn operate<V>(&self, operation: Operation<T>, value: impl FnOnce(T) -> V) -> impl Future<Output = V> {
+        self.inner.place.sys.call(Operate { cell: &self.inner, operation }).then(move |done| match done {
+            Ok(before) => Poll::Ready(value(before)),
             // The process died: this code no longer runs either.
-            Err(_) => std::future::pending().await,
-        }
+            Err(_) => Poll::Pending,
+        })
     }
 }
 
 impl<T: CellNumber> AtomicCell<T> {
     /// Adds, modulo the type's range; gives the value before.
-    pub async fn fetch_add(&self, addend: T) -> T {
-        self.operate(Operation::Add(addend, T::plus)).await
+    pub fn fetch_add(&self, addend: T) -> impl Future<Output = T> {
+        self.operate(Operation::Add(addend, T::plus), |before| before)
     }
 }
 

@@ -7,8 +7,10 @@ use crate::sys::call::{Call, Caller, Effect, Header};
 use crate::sys::{Result, Sys};
 use crate::trace::{CallKind, TaskId};
 use std::cell::{Cell, RefCell, RefMut};
+use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
+use std::task::Poll;
 
 /// The first argument of a `mutex` call in the trace: what it did.
 const LOCK: u64 = 0;
@@ -65,30 +67,31 @@ impl<T> Mutex<T> {
     ///
     /// # Errors
     /// EDEADLK when this task holds it already.
-    pub async fn lock(&self) -> Result<MutexGuard<'_, T>> {
-        self.acquire(true, None).await
+    pub fn lock(&self) -> impl Future<Output = Result<MutexGuard<'_, T>>> {
+        self.acquire(true, None)
     }
 
     /// As [`Mutex::lock`], for so many simulated nanoseconds at most.
     ///
     /// # Errors
     /// ETIMEDOUT; EDEADLK when this task holds it already.
-    pub async fn lock_within(&self, for_ns: u64) -> Result<MutexGuard<'_, T>> {
-        self.acquire(true, Some(for_ns)).await
+    pub fn lock_within(&self, for_ns: u64) -> impl Future<Output = Result<MutexGuard<'_, T>>> {
+        self.acquire(true, Some(for_ns))
     }
 
     /// As [`Mutex::lock`], without waiting.
     ///
     /// # Errors
     /// EAGAIN when it is held, by whomever (pthread_mutex_trylock(3) says EBUSY).
-    pub async fn try_lock(&self) -> Result<MutexGuard<'_, T>> {
-        self.acquire(false, None).await
+    pub fn try_lock(&self) -> impl Future<Output = Result<MutexGuard<'_, T>>> {
+        self.acquire(false, None)
     }
 
-    async fn acquire(&self, waits: bool, within_ns: Option<u64>) -> Result<MutexGuard<'_, T>> {
+    fn acquire(&self, waits: bool, within_ns: Option<u64>) -> impl Future<Output = Result<MutexGuard<'_, T>>> {
         let state = &self.inner.state;
-        state.place.sys.call(Lock { state, waits, within_ns, deadline_ns: None }).await?;
-        Ok(MutexGuard { mutex: self, value: Some(self.inner.value.borrow_mut()) })
+        let guard = |()| MutexGuard { mutex: self, value: Some(self.inner.value.borrow_mut()) };
+        let lock = Lock { state, waits, within_ns, deadline_ns: None };
+        state.place.sys.call(lock).then(move |locked| Poll::Ready(locked.map(guard)))
     }
 }
 

@@ -42,9 +42,9 @@ pub enum Request {
         /// How many.
         schedules: u64,
     },
-    /// Plain work: so many tasks that each yield or sleep so many times, so many runs of it.
+    /// Plain work: so many tasks that each do a thing so many times, so many runs of it.
     Speed {
-        /// `yield` or `sleep`.
+        /// `yield`, `sleep` or `tick`.
         work: Work,
         /// Tasks of a run.
         tasks: u64,
@@ -75,6 +75,8 @@ pub enum Work {
     Yield,
     /// They sleep for drawn times.
     Sleep,
+    /// They are processes, or hosts, that each sleep for one tick: the least after which another may go.
+    Tick,
 }
 
 impl Request {
@@ -111,6 +113,7 @@ impl Request {
                 work: match work.as_str() {
                     "yield" => Work::Yield,
                     "sleep" => Work::Sleep,
+                    "tick" => Work::Tick,
                     _ => return None,
                 },
                 tasks: number(tasks)?,
@@ -127,7 +130,11 @@ impl Request {
             Request::Search { search, tries, schedules_max } => format!("search {search} {tries} {schedules_max}"),
             Request::Rate { search, schedules } => format!("rate {search} {schedules}"),
             Request::Speed { work, tasks, rounds, runs } => {
-                let work = if *work == Work::Yield { "yield" } else { "sleep" };
+                let work = match work {
+                    Work::Yield => "yield",
+                    Work::Sleep => "sleep",
+                    Work::Tick => "tick",
+                };
                 format!("speed {work} {tasks} {rounds} {runs}")
             }
         };
@@ -136,7 +143,7 @@ impl Request {
 }
 
 const USAGE: &str = "`search PROGRAM buggy|mended STRATEGY SEED TRIES SCHEDULES_MAX`, `rate PROGRAM buggy|mended STRATEGY SEED SCHEDULES` or \
-    `speed yield|sleep TASKS ROUNDS RUNS`";
+    `speed yield|sleep|tick TASKS ROUNDS RUNS`";
 
 impl fmt::Display for Search {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -145,6 +152,9 @@ impl fmt::Display for Search {
         write!(f, "{program} {state} {strategy} {seed}")
     }
 }
+
+/// How long a tick is: turmoil's default.
+pub const TICK: Duration = Duration::from_millis(1);
 
 /// Counts the schedules of a search or a rate, and says when it is over.
 #[derive(Debug)]
@@ -275,6 +285,7 @@ mod tests {
             Request::Search { search: search(), tries: 3, schedules_max: 9 },
             Request::Rate { search: search(), schedules: 4 },
             Request::Speed { work: Work::Sleep, tasks: 1, rounds: 2, runs: 3 },
+            Request::Speed { work: Work::Tick, tasks: 1, rounds: 2, runs: 3 },
         ] {
             assert_eq!(Request::read(&request.to_arguments()), Some(request));
         }

@@ -29,8 +29,11 @@ impl Effort {
 /// The strategy that ours is compared with.
 const OURS: &str = "surw";
 
+/// A contender, and its name of a strategy.
+type Side = (Contender, &'static str);
+
 /// Who runs, and how.
-const SIDES: &[(Contender, &str)] = &[
+const SIDES: &[Side] = &[
     (Contender::Ours, "random"),
     (Contender::Shuttle, "random"),
     (Contender::Ours, "pct:depth=2"),
@@ -118,20 +121,19 @@ fn measure(contenders: &Contenders, effort: &Effort, program: &str) -> Vec<Measu
             rates.push(contenders.search(*contender, &rate));
         }
     }
-    let measured =
-        |((contender, strategy), (searches, rates)): (&(Contender, &'static str), (Vec<Told>, Vec<Told>))| {
-            let tries = searches.iter().flat_map(|told| &told.tries);
-            let sum = |of: fn(&Told) -> u64| rates.iter().map(of).sum::<u64>() as f64;
-            let schedules = sum(|told| told.schedules);
-            Measured {
-                contender: *contender,
-                strategy,
-                schedules: median(tries.map(|schedules| schedules.map_or(f64::INFINITY, |schedules| schedules as f64))),
-                share: sum(|told| told.found) / schedules,
-                points: sum(|told| told.points) / schedules,
-                schedule_s: rates.iter().map(|told| told.seconds / told.schedules as f64).fold(f64::INFINITY, f64::min),
-            }
-        };
+    let measured = |((contender, strategy), (searches, rates)): (&Side, (Vec<Told>, Vec<Told>))| {
+        let tries = searches.iter().flat_map(|told| &told.tries);
+        let sum = |of: fn(&Told) -> u64| rates.iter().map(of).sum::<u64>() as f64;
+        let schedules = sum(|told| told.schedules);
+        Measured {
+            contender: *contender,
+            strategy,
+            schedules: median(tries.map(|schedules| schedules.map_or(f64::INFINITY, |schedules| schedules as f64))),
+            share: sum(|told| told.found) / schedules,
+            points: sum(|told| told.points) / schedules,
+            schedule_s: rates.iter().map(|told| told.seconds / told.schedules as f64).fold(f64::INFINITY, f64::min),
+        }
+    };
     SIDES.iter().zip(told).map(measured).collect()
 }
 

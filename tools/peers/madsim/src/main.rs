@@ -7,9 +7,11 @@ use std::time::Duration;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+#[allow(clippy::disallowed_methods, reason = "a thread a run is what madsim asks for")]
 fn main() {
-    let Request::Speed { work, tasks, rounds, runs } = Request::from_arguments() else {
-        eprintln!("madsim is asked for its speed only");
+    let Request::Speed { work: work @ (Work::Yield | Work::Sleep), tasks, rounds, runs } = Request::from_arguments()
+    else {
+        eprintln!("madsim is asked for the speed of yields and sleeps only");
         std::process::exit(2);
     };
     let begun = Stopwatch::start();
@@ -31,7 +33,7 @@ async fn run(work: Work, tasks: u64, rounds: u64) {
             for _ in 0..rounds {
                 match work {
                     Work::Yield => madsim::task::yield_now().await,
-                    Work::Sleep => {
+                    _ => {
                         let for_us = madsim::rand::Rng::gen_range(&mut madsim::rand::thread_rng(), 1_000..10_000);
                         madsim::time::sleep(Duration::from_micros(for_us)).await;
                     }

@@ -1,6 +1,6 @@
 //! Plain work on seedstorm: processes that yield or sleep, so that raw speed can be told. Nothing is checked, as nothing is at the peers.
 
-use peers_bench::{Stopwatch, Work, tell_speed};
+use peers_bench::{Stopwatch, TICK, Work, tell_speed};
 use seedstorm_sim::plan::{OptionsError, StrategyPlan};
 use seedstorm_sim::{Draw, Exit, Options, Plan, Scenario, Seed, Settings, World, run_series};
 use std::ops::ControlFlow;
@@ -46,6 +46,7 @@ impl Scenario for Plain {
                             let for_ns = sys.entropy().between(1_000_000, 10_000_000);
                             sys.sleep(for_ns).await.expect("nobody interrupts it");
                         }
+                        Work::Tick => sys.sleep(TICK.as_nanos() as u64).await.expect("nobody interrupts it"),
                     }
                 }
                 Exit::success()

@@ -1,0 +1,284 @@
+//! How a run begins: the machine before its first step, made where the machine of the run before was.
+
+use super::core::{Core, Phase};
+use super::handle::Kernel;
+use super::inject::Injector;
+use super::latency::{Latencies, PROFILES};
+use super::process::{Life, Process, STREAM_KEYS, StreamKeys, Streams};
+use super::run::{RunError, Settings};
+use super::timers::Timers;
+use super::world::{FIRST_PID, World};
+use crate::invariant::Driver;
+use crate::metrics::Observations;
+use crate::plan::{MUTANT, Plan, StrategyPlan};
+use crate::schedule::{ChaosStrategy, FirstRun, strategy};
+use crate::seed::Path;
+use crate::sys::disk::{Disk, DiskFlaw, DiskOptions, Owner};
+use crate::sys::net::Network;
+use crate::trace::{Interest, ProcessId, TraceHasher};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A process's name in the plan.
+fn name_of(role: &str, index: u32) -> String {
+    // Formatting costs what ten steps cost, and most processes have a number of one digit.
+    let digits = "0123456789";
+    match digits.get(index as usize..index as usize + 1) {
+        Some(digit) => [role, "-", digit].concat(),
+        None => format!("{role}-{index}"),
+    }
+}
+
+/// A kernel for a run: that of the last run on the thread, if it was left, or a new one.
+pub(super) fn begin(
+    plan: &Rc<Plan>,
+    world: World,
+    settings: Settings,
+    first_run: FirstRun,
+) -> Result<Kernel, RunError> {
+    let Some(kernel) = Kernel::spare() else { return Ok(Kernel::new(core(plan, world, settings, first_run)?)) };
+    kernel.with(|core| put(core, plan, world, settings, first_run))?;
+    Ok(kernel)
+}
+
+/// The machine before its first step.
+pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run: FirstRun) -> Result<Core, RunError> {
+    let mut core = blank(plan);
+    put(&mut core, plan, world, settings, first_run)?;
+    Ok(core)
+}
+
+/// Makes a core that of a run, whatever it was before; where it can't, it is as it was. Lists keep their room: a short run costs little more than asking for it.
+fn put(
+    core: &mut Core,
+    plan: &Rc<Plan>,
+    world: World,
+    settings: Settings,
+    first_run: FirstRun,
+) -> Result<(), RunError> {
+    let seed = plan.seed;
+    let latencies = Latencies::named(&plan.latency).ok_or_else(|| {
+        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
+    })?;
+    let stream_keys: &'static StreamKeys = &STREAM_KEYS;
+    let mut processes: Vec<Process> = world
+        .processes
+        .into_iter()
+        .map(|spec| {
+            let path = Path::of_process(spec.role, spec.index);
+            let name = name_of(spec.role, spec.index);
+            Process {
+                skew_ns: plan.clock_skew_ns.get(&name).copied().unwrap_or(0),
+                name,
+                role: spec.role,
+                index: spec.index,
+                path,
+                program: Some(spec.program),
+                restart: spec.restart,
+                failures: 0,
+                life: Life::Down,
+                boot: 0,
+                pid: 0,
+                owner: Owner(0),
+                started_ns: 0,
+                tasks: Vec::new(),
+                next_ordinal: 0,
+                shared_keys: 0,
+                terminating: false,
+                operation: 0,
+                positions: 0,
+                locks_claimed: 0,
+                streams: Streams::default(),
+            }
+        })
+        .collect();
+    let mut absent = Vec::new();
+    let named = |name: &str| processes.iter().position(|process| process.name == name);
+    let injector = Injector::new(&plan.faults, processes.len(), |name| named(name).map(|id| ProcessId(id as u32)))
+        .map_err(RunError)?;
+    if world.has_preparation
+        && let Some(fault) = plan.faults.iter().find(|fault| fault.process.as_deref() == Some(&processes[0].name))
+    {
+        let (id, kind) = (fault.id, fault.kind.name());
+        return Err(RunError(format!("fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits")));
+    }
+    for name in &plan.absent {
+        let Some(id) = named(name) else {
+            return Err(RunError(format!("`absent` names `{name}`, which is no process")));
+        };
+        absent.push(id);
+    }
+    let network = Network::new(processes.iter().map(|process| process.name.as_str()));
+    let is_told_of_names = settings.guide.is_some() || settings.records_turns;
+    let names = is_told_of_names.then(|| processes.iter().map(|process| process.name.clone()).collect());
+    let mut chaos_strategy = ChaosStrategy::new(plan.strategy, seed, first_run, names);
+    chaos_strategy.guide = settings.guide;
+    if settings.records_turns {
+        chaos_strategy.recording = Some(Arc::default());
+    }
+    // Until the chaos begins.
+    let strategy = strategy(StrategyPlan::Timed, seed, &FirstRun::None);
+    for index in &absent {
+        processes[*index].life = Life::Done;
+    }
+    let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
+    // Each by its name, so that none can be forgotten.
+    let Core {
+        seed: seed_place,
+        plan: plan_place,
+        now_ns,
+        step,
+        steps_max,
+        operations_begun,
+        phase,
+        end_ns,
+        disk,
+        network: network_place,
+        unfinished,
+        processes: processes_place,
+        owners,
+        next_pid,
+        bystanders,
+        machine_is_up,
+        machine_started_ns,
+        machine_boots,
+        wall_offset_ns,
+        tasks,
+        free_tasks,
+        has_combinators,
+        ready,
+        vacant,
+        timers,
+        waiting,
+        controls,
+        late,
+        injector: injector_place,
+        latencies: latencies_place,
+        latency_streams,
+        stream_keys: stream_keys_place,
+        strategy_delays,
+        strategy: strategy_place,
+        chaos_strategy: chaos_strategy_place,
+        steps_before_chaos,
+        hasher,
+        observed,
+        driver: driver_place,
+        listener,
+        traced,
+        observations,
+        violations,
+        sqlite,
+    } = core;
+    *seed_place = seed;
+    *plan_place = plan.clone();
+    *now_ns = 0;
+    *step = 0;
+    *steps_max = plan.steps_max;
+    *operations_begun = 0;
+    *phase = if world.has_preparation { Phase::Setup } else { Phase::Chaos };
+    *end_ns = u64::MAX;
+    *disk = Disk::new(
+        plan.persistence,
+        DiskOptions {
+            capacity_bytes: plan.disk_capacity_bytes,
+            flaw: plan.setting_str(MUTANT).and_then(DiskFlaw::parse),
+            ..DiskOptions::default()
+        },
+    );
+    *network_place = network;
+    *unfinished = processes.iter().filter(|process| process.life != Life::Done).count();
+    *processes_place = processes;
+    *owners = 0;
+    *next_pid = FIRST_PID;
+    *bystanders = Vec::new();
+    *machine_is_up = true;
+    *machine_started_ns = 0;
+    *machine_boots = 1;
+    *wall_offset_ns = 0;
+    tasks.clear();
+    tasks.reserve(TASKS);
+    free_tasks.clear();
+    free_tasks.reserve(TASKS);
+    *has_combinators = false;
+    ready.clear();
+    ready.reserve(TASKS);
+    *vacant = None;
+    *timers = Timers::default();
+    waiting.clear();
+    controls.clear();
+    controls.reserve(TASKS);
+    late.clear();
+    *injector_place = injector;
+    *latencies_place = latencies;
+    latency_streams.clear();
+    *stream_keys_place = stream_keys;
+    *strategy_delays = strategy.delays();
+    *strategy_place = strategy;
+    *chaos_strategy_place = chaos_strategy;
+    *steps_before_chaos = 0;
+    hasher.begin_again();
+    *observed = driver.as_ref().map_or(Interest::NONE, |driver| driver.interest());
+    *driver_place = driver;
+    *listener = settings.listener;
+    *traced = crate::trace::layer::is_wanted();
+    *observations = RefCell::new(Observations::default());
+    *violations = Vec::new();
+    *sqlite = crate::sqlite::State::default();
+    Ok(())
+}
+
+/// Room for so many tasks is made at once: most runs have about as many.
+const TASKS: usize = 16;
+
+/// A core of no run yet.
+fn blank(plan: &Rc<Plan>) -> Core {
+    Core {
+        seed: plan.seed,
+        plan: plan.clone(),
+        now_ns: 0,
+        step: 0,
+        steps_max: 0,
+        operations_begun: 0,
+        phase: Phase::Chaos,
+        end_ns: u64::MAX,
+        disk: Disk::new(plan.persistence, DiskOptions::default()),
+        network: Network::default(),
+        unfinished: 0,
+        processes: Vec::new(),
+        owners: 0,
+        next_pid: FIRST_PID,
+        bystanders: Vec::new(),
+        machine_is_up: true,
+        machine_started_ns: 0,
+        machine_boots: 1,
+        wall_offset_ns: 0,
+        tasks: Vec::new(),
+        free_tasks: Vec::new(),
+        has_combinators: false,
+        ready: Vec::new(),
+        vacant: None,
+        timers: Timers::default(),
+        waiting: Vec::new(),
+        controls: VecDeque::new(),
+        late: Vec::new(),
+        injector: Injector::default(),
+        latencies: Latencies::any(),
+        latency_streams: Vec::new(),
+        stream_keys: &STREAM_KEYS,
+        strategy_delays: false,
+        strategy: strategy(StrategyPlan::Timed, plan.seed, &FirstRun::None),
+        chaos_strategy: ChaosStrategy::new(plan.strategy, plan.seed, FirstRun::None, None),
+        steps_before_chaos: 0,
+        hasher: TraceHasher::default(),
+        observed: Interest::NONE,
+        driver: None,
+        listener: None,
+        traced: false,
+        observations: RefCell::new(Observations::default()),
+        violations: Vec::new(),
+        sqlite: crate::sqlite::State::default(),
+    }
+}
