@@ -2,8 +2,9 @@
 
 use crate::exit::{Problem, Result};
 use anyhow::Context;
+use seedstorm_sim::trace::file::MAGIC;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,11 +23,35 @@ pub(crate) fn check_folder(folder: &Path) -> Result<()> {
     probed.map_err(|error| Problem::usage(format!("{}: reproducers can't be written there: {error}", folder.display())))
 }
 
-/// Creates a file that a run will fill, before it starts.
+/// Makes sure that an output doesn't take the place of what somebody may want to read again: a trace is replaced by a trace alone, and a file of
+/// plans, faults or reproducers by nothing.
 ///
 /// # Errors
-/// It can't be created.
+/// It would.
+pub(crate) fn check_output(path: &Path, is_trace: bool) -> Result<()> {
+    if !fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0) {
+        return Ok(());
+    }
+    let mut head = [0; MAGIC.len()];
+    let begins_as_trace = File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == MAGIC;
+    let is_kept_by_name = path.extension().is_some_and(|extension| extension == "toml" || extension == "zst");
+    let there = match (begins_as_trace && !is_trace, is_kept_by_name) {
+        (true, _) => "a trace",
+        (false, true) => "a plan, faults or a reproducer",
+        (false, false) => return Ok(()),
+    };
+    let path = path.display();
+    Err(Problem::usage(format!(
+        "{path}: what is there is {there}, and is not overwritten; take another name, or remove it first"
+    )))
+}
+
+/// Creates a file that a run will fill with a trace, before it starts.
+///
+/// # Errors
+/// It can't be created, or another file is in the way.
 pub(crate) fn create(path: &Path) -> Result<File> {
+    check_output(path, true)?;
     File::create(path).map_err(|error| Problem::usage(format!("{}: can't be written: {error}", path.display())))
 }
 
@@ -190,6 +215,32 @@ mod tests {
         let names: Vec<_> =
             fs::read_dir(&folder).expect("the folder").map(|entry| entry.expect("an entry").file_name()).collect();
         assert_eq!(names.len(), 2, "no temporary file is left: {names:?}");
+        fs::remove_dir_all(&folder).expect("cleaning up");
+    }
+
+    #[test]
+    fn an_output_never_takes_the_place_of_an_input() {
+        let folder = folder("inputs");
+        fs::create_dir_all(&folder).expect("a folder");
+        let write = |name: &str, contents: &[u8]| {
+            let path = folder.join(name);
+            fs::write(&path, contents).expect("a file");
+            path
+        };
+        let trace = write("trace.bin", &[&MAGIC[..], b"rest"].concat());
+        for (path, is_trace, may) in [
+            (&trace, true, true),
+            (&trace, false, false),
+            (&write("reproducer.toml", b"format = 2"), true, false),
+            (&write("turns.txt.zst", b"x"), false, false),
+            (&write("empty.toml", b""), true, true),
+            (&write("page.html", b"<html>"), false, true),
+            (&folder.join("nothing.toml"), true, true),
+        ] {
+            assert_eq!(check_output(path, is_trace).is_ok(), may, "{} {is_trace}", path.display());
+        }
+        assert!(create(&folder.join("reproducer.toml")).is_err());
+        assert_eq!(fs::read(folder.join("reproducer.toml")).expect("it is there"), b"format = 2");
         fs::remove_dir_all(&folder).expect("cleaning up");
     }
 

@@ -6,6 +6,7 @@ mod shiviz;
 
 use crate::cli::{ExportArguments, ExportFormat};
 use crate::exit::{Exit, Problem, Result};
+use crate::keep;
 use seedstorm_sim::trace::file::{Reader, TraceError};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -44,6 +45,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit> {
     let written = match arguments.output.as_deref().filter(|output| *output != Path::new("-")) {
         None => write(arguments.format, reader, &mut BufWriter::new(io::stdout())),
         Some(output) => {
+            keep::check_output(output, false)?;
             let unwritten =
                 |error: io::Error| Problem::usage(format!("{}: can't be written: {error}", output.display()));
             let mut out = BufWriter::new(File::create(output).map_err(unwritten)?);

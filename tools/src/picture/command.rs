@@ -29,7 +29,10 @@ pub(crate) fn report(catalogue: Catalogue, arguments: &ReportArguments) -> Resul
             output.flush()?;
             return Ok(Exit::Pass);
         }
-        Some(path) => path.clone(),
+        Some(path) => {
+            keep::check_output(path, false)?;
+            path.clone()
+        }
         None => beside,
     };
     keep::replace(&path, text.as_bytes())?;
