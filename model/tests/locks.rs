@@ -86,7 +86,7 @@ fn a_dead_owners_lock_is_acquired() {
                 fault(FaultKind::Kill, Some("holder-0"), Trigger::While { position: Position::HoldingLock, nth }, 0);
             let plan = Plan { faults: vec![killed], ..timed(nth) };
             let diary = Diary::default();
-            pass(&plan, |world| holder_and_waiter(world, &config(kind), &diary, 5 * SECOND));
+            pass(&plan, |world| holder_and_waiter(world, &config(kind), &diary, SECOND));
             if nth == 1 {
                 assert_eq!(diary.count("given back"), 0, "{}: the kill came first", kind.name());
             }

@@ -525,6 +525,6 @@ fn l2_reclaiming_takes_nothing_from_the_living() {
     let judged = race(&[to_the_end("a-0"), b_judges, c_holds, steps("b-0", 4)]);
     assert_eq!(judged.notes[..4], ["a-0 acquired", "c-0 acquired", "c-0 releases", "b-0 acquired"]);
     // B has read it again and is about to remove it; C comes upon it now.
-    let read_again = race(&[to_the_end("a-0"), until("b-0", CallKind::Lock, 1), steps("b-0", 4), c_holds]);
+    let read_again = race(&[to_the_end("a-0"), until("b-0", CallKind::Lock, 1), steps("b-0", 3), c_holds]);
     assert_eq!(read_again.notes[..4], ["a-0 acquired", "b-0 acquired", "b-0 releases", "c-0 acquired"]);
 }
