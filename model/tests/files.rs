@@ -70,6 +70,34 @@ fn readers_see_whole_values() {
     }
 }
 
+/// A file is read to the end that its header says, and what stands behind that is damage, wherever reads happen to stop.
+#[test]
+fn files_end_where_their_headers_say() {
+    let seen = Diary::default();
+    pass(&timed(1), |world| {
+        let seen = seen.clone();
+        once(world, "writer", move |sys| {
+            let seen = seen.clone();
+            async move {
+                for len in (0..40).chain(8140..8200).chain([16_000, 40_000]) {
+                    let whole = seal(&"a".repeat(len)).expect("plain data");
+                    replace(&sys, PATH, &whole).await.expect("a working disk");
+                    assert_eq!(load_value(&sys).await, Loaded::Whole("a".repeat(len)), "{len}");
+                    for behind in [1, 8192 - whole.len() % 8192, 9000] {
+                        let longer = [&whole[..], &vec![b'x'; behind]].concat();
+                        replace(&sys, PATH, &longer).await.expect("a working disk");
+                        assert!(matches!(load_value(&sys).await, Loaded::Damaged(_)), "{len}, {behind} behind it");
+                    }
+                    replace(&sys, PATH, &whole[..whole.len() - 1]).await.expect("a working disk");
+                    assert!(matches!(load_value(&sys).await, Loaded::Damaged(_)), "{len}, cut");
+                }
+                seen.note("done");
+            }
+        });
+    });
+    seen.expect("done");
+}
+
 /// What a crash of the machine at each single call of a replace leaves, under each persistence: (acknowledged, what was found), and whether a
 /// crash fell at all.
 fn crash_everywhere<F>(writer: impl Fn(Sys) -> F + Clone + Send + Sync + 'static) -> Vec<(bool, String)>

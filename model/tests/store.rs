@@ -241,6 +241,91 @@ fn a_task_is_worked_on_over_a_restart() {
     assert_eq!(diary.notes(), ["awake", "awake", "done"]);
 }
 
+/// Adds a process that writes for so long, from 100 ms on, with SQL of its own.
+fn holds_the_write_lock(world: &mut World, config: &Config, for_ns: u64) {
+    let path = config.database();
+    world.process("holder", 0, move |sys| {
+        let path = path.clone();
+        async move {
+            let _ = sys.sleep(100 * MS).await;
+            let held = sys.blocking(move |os| {
+                let connection = Connection::open(path)?;
+                connection.execute_batch("BEGIN IMMEDIATE")?;
+                let _ = os.sleep(for_ns);
+                connection.execute_batch("COMMIT")
+            });
+            held.await.expect("nobody else writes yet");
+            Exit::success()
+        }
+    });
+}
+
+/// Whoever wants to write waits for as long as the busy timeout says, and no longer, before it is a try that failed; and whoever is answered no without writing
+/// anything doesn't wait for those that write.
+#[test]
+fn the_right_to_write_is_waited_for_where_it_is_needed() {
+    const TIMEOUT_NS: u64 = 700 * MS;
+    let config = Config { busy_timeout_ns: TIMEOUT_NS, attempts_max: 1, ..config() };
+    for (held_ns, expected) in [(TIMEOUT_NS / 2, Done::Acknowledged), (10 * SECOND, Done::Unanswered)] {
+        for seed in 0..5 {
+            let diary = Diary::default();
+            pass(&timed(seed), |world| {
+                prepared(world, &config);
+                holds_the_write_lock(world, &config, held_ns);
+                let noted = diary.clone();
+                agent(world, 0, &config, move |sys, mut agent, _| {
+                    let diary = noted.clone();
+                    async move {
+                        let _ = sys.sleep(200 * MS).await;
+                        let since_ns = sys.monotonic_ns();
+                        let tick = WorkKind::TaskCheck { task: TASK.into(), item: 0 };
+                        assert_eq!(ask(&sys, &mut agent, 1, tick).await, Done::Refused, "it has no claim");
+                        let leave = WorkKind::TaskLeave { task: TASK.into() };
+                        assert_eq!(ask(&sys, &mut agent, 2, leave).await, Done::Refused, "it has no claim");
+                        let answered_ns = sys.monotonic_ns() - since_ns;
+                        assert!(answered_ns < 10 * MS, "{answered_ns} ns for an answer without a write");
+                        let since_ns = sys.monotonic_ns();
+                        let note = Work { number: 3, kind: WorkKind::Note { bytes: 20 } };
+                        assert_eq!(agent.work(&sys, &note).await.ok(), Some(expected));
+                        let waited_ns = sys.monotonic_ns() - since_ns;
+                        let least_ns = if expected == Done::Unanswered { TIMEOUT_NS } else { held_ns / 2 };
+                        assert!((least_ns..TIMEOUT_NS + 50 * MS).contains(&waited_ns), "waited {waited_ns} ns");
+                        diary.note("done");
+                    }
+                });
+            });
+            diary.expect("done");
+        }
+    }
+}
+
+/// Who has left a task has no claim on it any more. Asked for the same again it finds that it has left it; asked for another leave it has nothing to leave.
+#[test]
+fn what_was_done_under_a_claim_is_found_without_it() {
+    let config = config();
+    let diary = Diary::default();
+    let leave = || WorkKind::TaskLeave { task: TASK.into() };
+    let tick = |item| WorkKind::TaskCheck { task: TASK.into(), item };
+    pass(&timed(3), |world| {
+        prepared(world, &config);
+        let noted = diary.clone();
+        agent(world, 0, &config, move |sys, mut agent, _| {
+            let diary = noted.clone();
+            async move {
+                assert_eq!(ask(&sys, &mut agent, 1, claim()).await, Done::Acknowledged);
+                assert_eq!(ask(&sys, &mut agent, 2, tick(0)).await, Done::Acknowledged);
+                assert_eq!(ask(&sys, &mut agent, 3, leave()).await, Done::Acknowledged);
+                assert_eq!(ask(&sys, &mut agent, 3, leave()).await, Done::Acknowledged, "found");
+                assert_eq!(ask(&sys, &mut agent, 2, tick(0)).await, Done::Acknowledged, "found");
+                assert_eq!(ask(&sys, &mut agent, 4, leave()).await, Done::Refused);
+                assert_eq!(ask(&sys, &mut agent, 5, tick(1)).await, Done::Refused);
+                diary.note("done");
+            }
+        });
+    });
+    diary.expect("done");
+}
+
 /// B5: killed at every call of a note's transaction and asked again: once in the database.
 fn note_killed(config: &Config, kill: FaultPlan, seed: u64) -> Outcome {
     run_plan(&Plan { faults: vec![kill], ..timed(seed) }, |world| {
