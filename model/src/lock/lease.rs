@@ -11,8 +11,6 @@ use crate::mutant::Mutant;
 use seedstorm_sim::sys::claim::Exclusion;
 use seedstorm_sim::{Errno, Sys};
 use serde::{Deserialize, Serialize};
-use std::future::Future;
-use std::pin::Pin;
 
 /// A lease with a fencing token.
 pub struct Lease {
@@ -128,20 +126,6 @@ impl Way for Lease {
             }
             let left_over = tokens[1..].iter().map(|older| self.path(lock, *older)).collect();
             Ok(Attempt::Acquired(Grant { token: Some(token), took_over: newest > 0, left_over, ..Grant::plain() }))
-        })
-    }
-
-    /// Removes the leases before ours.
-    fn settle<'a>(
-        &'a self,
-        sys: &'a Sys,
-        _lock: &'a LockName,
-        grant: &'a mut Grant,
-    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
-        Box::pin(async move {
-            for path in std::mem::take(&mut grant.left_over) {
-                remove(sys, &path).await;
-            }
         })
     }
 

@@ -15,8 +15,6 @@ use seedstorm_sim::sys::{LockMode, OpenFlags};
 use seedstorm_sim::{Errno, Sys};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::future::Future;
-use std::pin::Pin;
 
 /// The age at which `LiveOwnerReapedByAge` takes a lock away, in nanoseconds.
 const OLD_NS: u64 = 250_000_000;
@@ -167,19 +165,6 @@ impl Way for OwnerFile {
                 Some(grant) => Attempt::Acquired(Grant { took_over, ..grant }),
                 None => Attempt::Busy(Holder::Unknown),
             })
-        })
-    }
-
-    fn settle<'a>(
-        &'a self,
-        sys: &'a Sys,
-        _lock: &'a LockName,
-        grant: &'a mut Grant,
-    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
-        Box::pin(async move {
-            for temporary in std::mem::take(&mut grant.left_over) {
-                remove(sys, &temporary).await;
-            }
         })
     }
 

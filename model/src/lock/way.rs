@@ -1,6 +1,7 @@
 //! What a way to exclude must offer: one attempt, and the release. Waiting, deadlines, order and claims are the same for all: see `locks`.
 
 use super::{Holder, LockError, LockName};
+use crate::file::remove;
 use seedstorm_sim::Sys;
 use seedstorm_sim::sys::File;
 use seedstorm_sim::sys::claim::Exclusion;
@@ -19,12 +20,19 @@ pub trait Way {
     fn attempt<'a>(&'a self, sys: &'a Sys, lock: &'a LockName) -> Attempting<'a, Attempt>;
 
     /// Leaves word of who holds the lock, and tidies up: what needn't be done before the holder relies on the lock. Failure is no harm.
+    /// Where the lock itself says who holds it, only what an attempt has left over goes.
     fn settle<'a>(
         &'a self,
         sys: &'a Sys,
-        lock: &'a LockName,
+        _lock: &'a LockName,
         grant: &'a mut Grant,
-    ) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+        Box::pin(async move {
+            for path in std::mem::take(&mut grant.left_over) {
+                remove(sys, &path).await;
+            }
+        })
+    }
 
     /// Takes away what dead lives of this process's name still hold. Gives how many locks that were, `None` if some had to stay for now.
     /// Nothing to do where a lock goes with its holder's life, or is free as soon as its holder is dead.
