@@ -19,20 +19,8 @@ pub struct Setting {
 pub enum Range {
     /// A whole number: the least and the greatest that may be given, and the values that are drawn.
     Number(u64, u64, &'static [u64]),
-    /// One of these words; drawn evenly.
+    /// One of these words; drawn evenly. One that is said twice in a row is drawn more often, as a number is.
     Word(&'static [&'static str]),
-    /// One of these words, each with its weight in draws.
-    Weighted(&'static [(&'static str, u64)]),
-}
-
-impl Range {
-    fn words(&self) -> Vec<&'static str> {
-        match self {
-            Range::Number(..) => Vec::new(),
-            Range::Word(words) => words.to_vec(),
-            Range::Weighted(words) => words.iter().map(|(word, _)| *word).collect(),
-        }
-    }
 }
 
 impl Setting {
@@ -41,10 +29,6 @@ impl Setting {
         match &self.range {
             Range::Number(_, _, drawn) => number(drawn[stream.below(drawn.len() as u64) as usize]),
             Range::Word(words) => Value::String(words[stream.below(words.len() as u64) as usize].to_owned()),
-            Range::Weighted(words) => {
-                let weights: Vec<u64> = words.iter().map(|(_, weight)| *weight).collect();
-                Value::String(words[stream.weighted(&weights)].0.to_owned())
-            }
         }
     }
 
@@ -52,7 +36,11 @@ impl Setting {
     pub fn allowed(&self) -> String {
         match &self.range {
             Range::Number(least, greatest, _) => format!("a whole number from {least} to {greatest}"),
-            words => words.words().join(", "),
+            Range::Word(words) => {
+                let mut each = words.to_vec();
+                each.dedup();
+                each.join(", ")
+            }
         }
     }
 
@@ -61,7 +49,7 @@ impl Setting {
             Range::Number(least, greatest, _) => {
                 text.parse().ok().filter(|given| (least..=greatest).contains(&given)).map(number)
             }
-            words => words.words().contains(&text).then(|| Value::String(text.to_owned())),
+            Range::Word(words) => words.contains(&text).then(|| Value::String(text.to_owned())),
         }
     }
 }
@@ -131,7 +119,7 @@ pub fn check(settings: &[Setting], found: &BTreeMap<String, Value>, others: &[&s
 pub(crate) fn plainest(settings: &[Setting]) -> BTreeMap<String, Value> {
     let value = |setting: &Setting| match &setting.range {
         Range::Number(least, _, drawn) => number(drawn.iter().copied().min().unwrap_or(*least)),
-        words => Value::String(words.words().first().copied().unwrap_or_default().to_owned()),
+        Range::Word(words) => Value::String(words.first().copied().unwrap_or_default().to_owned()),
     };
     settings.iter().map(|setting| (setting.key.to_owned(), value(setting))).collect()
 }

@@ -71,7 +71,7 @@ pub const SETTINGS: &[Setting] = &[
     setting::autocheckpoint_pages(&[1, 2, 5, 20, 100, 1_000]),
     setting::cache_pages(&[5, 50, 50, 2_000, 2_000]),
     setting::CHECKPOINT,
-    Setting { range: Range::Weighted(&[("nvme", 2), ("ssd", 2), ("hdd", 1)]), ..setting::LATENCY },
+    Setting { range: Range::Word(&["nvme", "nvme", "ssd", "ssd", "hdd"]), ..setting::LATENCY },
     setting::PERSISTENCE,
 ];
 
@@ -195,10 +195,7 @@ impl Shape {
         }
         // In the calm every kind must complete: agents have turns, on tasks that nobody has touched. Where they are few, each has several.
         let turns = self.calm_turns.len();
-        let own = (0..turns).filter(|turn| {
-            let (turn, index, workers) = (*turn, index as usize, workers as usize);
-            if workers < turns { turn % workers == index } else { index % turns == turn }
-        });
+        let own = (0..turns).filter(|turn| turn % workers as usize == index as usize % turns);
         let kinds = own.flat_map(|turn| self.calm_turns[turn]).copied();
         for (number, kind) in (IDS_PER_AGENT / 2..).zip(kinds) {
             let id = (u64::from(index) + 1) * IDS_PER_AGENT + number;

@@ -123,9 +123,6 @@ impl BoardSerializable {
 
     /// The versions of a key, and its shared name.
     fn versions(&mut self, key: &str) -> (Key, &mut BTreeMap<u64, Version>) {
-        if !self.board.contains_key(key) {
-            self.board.insert(key.into(), BTreeMap::new());
-        }
         let shared = self.board.get_key_value(key).map_or_else(|| key.into(), |(shared, _)| shared.clone());
         (shared.clone(), self.board.entry(shared).or_default())
     }
