@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// What can't be read or run; an output that can't be written.
-pub(crate) fn compare(catalogue: Catalogue, program: &str, arguments: &CompareArguments) -> Result<Exit> {
+pub(crate) fn compare(catalogue: Catalogue, arguments: &CompareArguments) -> Result<Exit> {
     let mut sides = [Side::open(catalogue, &arguments.first)?, Side::open(catalogue, &arguments.second)?];
     let parting = part(&mut sides, arguments.context)?;
     let mut text = Vec::new();
@@ -46,9 +46,8 @@ pub(crate) fn compare(catalogue: Catalogue, program: &str, arguments: &CompareAr
         if let Some(step) = step
             && let Some(source) = sides.iter().find_map(|side| side.runs_again.as_ref())
         {
-            let command =
-                [program, "replay", &source.display().to_string(), "--until", &step.to_string()].map(str::to_owned);
-            writeln!(text, "\n{}", shell::line(command.iter().map(String::as_str)))?;
+            let (source, step) = (source.display().to_string(), step.to_string());
+            writeln!(text, "\n{}", shell::line([catalogue.program(), "replay", &source, "--until", &step]))?;
         }
     }
     let mut output = std::io::stdout();

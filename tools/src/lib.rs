@@ -97,15 +97,15 @@ fn carry_out(scenarios: &'static [Known], cli: &Cli) -> Result<Exit> {
         log::start(cli.log)?;
     }
     match &cli.command {
-        Command::Run(arguments) => run::run(catalogue, program, arguments),
-        Command::Sweep(arguments) => sweep::sweep(catalogue, program, arguments),
-        Command::Selftest(arguments) => selftest::selftest(catalogue, program, arguments),
-        Command::Replay(arguments) => replay::replay(catalogue, program, arguments),
+        Command::Run(arguments) => run::run(catalogue, arguments),
+        Command::Sweep(arguments) => sweep::sweep(catalogue, arguments),
+        Command::Selftest(arguments) => selftest::selftest(catalogue, arguments),
+        Command::Replay(arguments) => replay::replay(catalogue, arguments),
         Command::Report(arguments) => picture::report(catalogue, arguments),
         Command::Export(arguments) => export::export(arguments),
-        Command::Bisect(arguments) => bisect::bisect(catalogue, program, arguments),
-        Command::Shrink(arguments) => shrink::shrink_command(catalogue, program, arguments),
-        Command::Compare(arguments) => compare::compare(catalogue, program, arguments),
+        Command::Bisect(arguments) => bisect::bisect(catalogue, arguments),
+        Command::Shrink(arguments) => shrink::shrink_command(catalogue, arguments),
+        Command::Compare(arguments) => compare::compare(catalogue, arguments),
         Command::List(arguments) => list::list(catalogue, arguments, &mut std::io::stdout()),
         Command::BisectStep { job } => bisect::step(job),
         Command::Worker { .. } => sweep::work(catalogue, &mut std::io::stdout()),

@@ -29,7 +29,7 @@ struct Again {
 ///
 /// # Errors
 /// Bad input, or an output that can't be written.
-pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArguments) -> Result<Exit> {
+pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Exit> {
     if arguments.git_bisect {
         return git_bisect::replay(catalogue, arguments);
     }
@@ -70,7 +70,7 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
     let turns = how.turns;
     let Ran { mut result, last_events, unwritten, drift_step } = run_one(scenario, &again.plan, how)?;
     if let (true, Some(step)) = (arguments.strict, drift_step) {
-        return stop_at_drift(scenario, program, arguments, &again.plan, turns, &result, step);
+        return stop_at_drift(scenario, catalogue.program(), arguments, &again.plan, turns, &result, step);
     }
     let mut exit = exit_of(&result);
     if let Some((reproducer, changed)) = recorded {
@@ -86,7 +86,7 @@ pub(crate) fn replay(catalogue: Catalogue, program: &str, arguments: &ReplayArgu
         result.replay = Some(replayed);
     }
     sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
-    let command = (exit != Exit::Pass).then(|| command(program, arguments));
+    let command = (exit != Exit::Pass).then(|| command(catalogue.program(), arguments));
     sink.event(&RunEvent::Done { reproduce: command.as_deref() }).or_else(unless_closed)?;
     unless_unwritten(exit, unwritten)
 }

@@ -21,7 +21,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// Bad input, or an output that can't be written.
-pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments) -> Result<Exit> {
+pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit> {
     let planned = plans(catalogue, arguments)?;
     if arguments.trace.is_some() && planned.len() != 1 {
         return Err(Problem::usage("--trace takes the events of one run: name one scenario"));
@@ -50,7 +50,7 @@ pub(crate) fn run(catalogue: Catalogue, program: &str, arguments: &RunArguments)
         not_written = not_written.or(unwritten);
         exit = worse(exit, exit_of(&result));
         if exit != Exit::Pass {
-            reproduce.get_or_insert_with(|| command(program, arguments, &result));
+            reproduce.get_or_insert_with(|| command(catalogue.program(), arguments, &result));
         }
         sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
     }

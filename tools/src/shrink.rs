@@ -29,7 +29,7 @@ const STEM: &str = "shrunk";
 ///
 /// # Errors
 /// A reproducer that can't be read or whose failure does not happen any more; an output that can't be written.
-pub(crate) fn shrink_command(catalogue: Catalogue, program: &str, arguments: &ShrinkArguments) -> Result<Exit> {
+pub(crate) fn shrink_command(catalogue: Catalogue, arguments: &ShrinkArguments) -> Result<Exit> {
     let recorded = recorded(&arguments.reproducer)?;
     let scenario = catalogue.named(&recorded.plan.scenario)?;
     scenario.check(&recorded.plan).map_err(|error| Problem::usage(error.to_string()))?;
@@ -49,11 +49,13 @@ pub(crate) fn shrink_command(catalogue: Catalogue, program: &str, arguments: &Sh
         ("preemptions", from.preemptions, to.preemptions),
     ];
     let sizes = sizes.map(|(what, before, after)| Shrinkage { what: what.to_owned(), before, after });
-    let reproduce = Some(shell::line([program, "replay", &path.display().to_string()]));
+    let command = shell::line([catalogue.program(), "replay", &path.display().to_string()]);
+    let reproduce = Some(command.clone());
     artifacts::add_to_findings(catalogue, &arguments.reproducer, |found| {
         found.shrunk = Some(picture::Shrunk { sizes: sizes.into(), reproduce });
     })?;
-    tell(scenario, program, arguments, &Told { first: &first, smallest: &smallest, path: &path, pool: &pool })
+    let told = Told { first: &first, smallest: &smallest, path: &path, pool: &pool, command: &command };
+    tell(scenario, arguments, &told)
 }
 
 /// Reads the failure.
@@ -146,12 +148,13 @@ struct Told<'a> {
     smallest: &'a Shrunk,
     path: &'a Path,
     pool: &'a Pool,
+    /// What runs the smallest.
+    command: &'a str,
 }
 
-fn tell(scenario: Known, program: &str, arguments: &ShrinkArguments, told: &Told<'_>) -> Result<Exit> {
-    let Told { first, smallest, path, pool } = told;
+fn tell(scenario: Known, arguments: &ShrinkArguments, told: &Told<'_>) -> Result<Exit> {
+    let Told { first, smallest, path, pool, command } = told;
     let (from, to) = (first.size(), smallest.size());
-    let command = shell::line([program, "replay", &path.display().to_string()]);
     let mut output = std::io::stdout();
     let seconds = pool.elapsed_ns() as f64 / 1e9;
     let text = if arguments.json {

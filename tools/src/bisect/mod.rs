@@ -30,10 +30,10 @@ use told::{Cost, Told};
 ///
 /// # Errors
 /// Bad input; workers that can't be started; an output that can't be written.
-pub(crate) fn bisect(catalogue: Catalogue, program: &str, arguments: &BisectArguments) -> Result<Exit> {
+pub(crate) fn bisect(catalogue: Catalogue, arguments: &BisectArguments) -> Result<Exit> {
     match &arguments.commits {
         Some(range) => commits::bisect(arguments, range),
-        None => in_time(catalogue, program, arguments),
+        None => in_time(catalogue, arguments),
     }
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn step(job: &Path) -> Result<Exit> {
     step::command(job)
 }
 
-fn in_time(catalogue: Catalogue, program: &str, arguments: &BisectArguments) -> Result<Exit> {
+fn in_time(catalogue: Catalogue, arguments: &BisectArguments) -> Result<Exit> {
     let subject = Subject::read(catalogue, &arguments.file)?;
     let interrupt = interrupt_flag()?;
     let jobs = jobs(arguments.jobs, u64::MAX);
@@ -68,7 +68,7 @@ fn in_time(catalogue: Catalogue, program: &str, arguments: &BisectArguments) -> 
     artifacts::add_to_findings(catalogue, &arguments.file, |known| {
         known.bisected = Some(findings(&subject, &found, words))
     })?;
-    let command = command(program, arguments, &found, &moments);
+    let command = command(catalogue.program(), arguments, &found, &moments);
     let told = Told {
         subject: &subject,
         from: &arguments.file,

@@ -22,7 +22,7 @@ use verdict::Verdict;
 ///
 /// # Errors
 /// Bad input; an output that can't be written; workers that can't be started.
-pub(crate) fn selftest(catalogue: Catalogue, program: &str, arguments: &SelftestArguments) -> Result<Exit> {
+pub(crate) fn selftest(catalogue: Catalogue, arguments: &SelftestArguments) -> Result<Exit> {
     let mutants = choice::mutants(catalogue, &arguments.mutants)?;
     let strategies = choice::strategies(arguments)?;
     let pairs: Vec<_> =
@@ -47,7 +47,7 @@ pub(crate) fn selftest(catalogue: Catalogue, program: &str, arguments: &Selftest
         trials.push(trial);
     }
     let verdict = Verdict::of(&trials, interrupt.load(Ordering::Relaxed));
-    let reproduce = verdict.reproduce(program, arguments);
+    let reproduce = verdict.reproduce(catalogue.program(), arguments);
     if arguments.json {
         lines::summary(&mut output, &verdict, reproduce.as_deref(), stopwatch.elapsed_ns()).or_else(unless_closed)?;
         return Ok(verdict.exit);

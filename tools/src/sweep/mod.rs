@@ -36,7 +36,7 @@ pub const WORKER_INVARIANTS: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// Bad input; an output that can't be written; workers that can't be started.
-pub(crate) fn sweep(catalogue: Catalogue, program: &str, arguments: &SweepArguments) -> Result<Exit> {
+pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<Exit> {
     let scenarios = catalogue.select(&arguments.scenarios)?;
     let options = arguments.draw.options()?;
     misplaced::warn(&scenarios, &options);
@@ -79,7 +79,7 @@ pub(crate) fn sweep(catalogue: Catalogue, program: &str, arguments: &SweepArgume
     let summary = tally.finish(stopwatch.elapsed_ns(), interrupted, arguments.draw.given());
     let exit = exit(&summary);
     sink.event(&RunEvent::SweepEnded(&summary)).or_else(unless_closed)?;
-    let reproduce = reproduce(program, arguments, &summary, exit);
+    let reproduce = reproduce(catalogue.program(), arguments, &summary, exit);
     sink.event(&RunEvent::Done { reproduce: reproduce.as_deref() }).or_else(unless_closed)?;
     unless_unwritten(exit, unwritten)
 }
