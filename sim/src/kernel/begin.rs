@@ -11,7 +11,7 @@ use super::world::{FIRST_PID, World};
 use crate::invariant::Driver;
 use crate::metrics::Observations;
 use crate::plan::{MUTANT, Plan, StrategyPlan};
-use crate::schedule::{ChaosStrategy, FirstRun, strategy};
+use crate::schedule::{ChaosStrategy, FirstRun, TASKS, strategy};
 use crate::seed::Path;
 use crate::sys::disk::{Disk, DiskFlaw, DiskOptions, Owner};
 use crate::sys::net::Network;
@@ -229,9 +229,6 @@ fn put(
     *sqlite = crate::sqlite::State::default();
     Ok(())
 }
-
-/// Room for so many tasks is made at once: most runs have about as many.
-const TASKS: usize = 16;
 
 /// A core of no run yet.
 fn blank(plan: &Rc<Plan>) -> Core {

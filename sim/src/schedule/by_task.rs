@@ -4,7 +4,7 @@ use super::Ready;
 use crate::trace::{ProcessId, TaskId};
 
 /// Room for so many tasks is made at once: most runs have about as many.
-const ROOM: usize = 16;
+pub(crate) const TASKS: usize = 16;
 
 /// A value for each task.
 pub(super) struct ByTask<T> {
@@ -22,7 +22,7 @@ impl<T> ByTask<T> {
     pub(super) fn of(&mut self, call: &Ready, make: impl FnOnce() -> T) -> &mut T {
         let place = call.task.0 as usize;
         if self.slots.len() <= place {
-            self.slots.reserve(ROOM.saturating_sub(self.slots.len()));
+            self.slots.reserve(TASKS.saturating_sub(self.slots.len()));
             self.slots.resize_with(place + 1, || None);
         }
         let slot = &mut self.slots[place];

@@ -17,6 +17,7 @@ mod turns;
 mod turns_left;
 mod urw;
 
+pub(crate) use by_task::TASKS;
 pub(crate) use chaos::ChaosStrategy;
 pub use guided::{Guide, Guided, TurnDrift};
 pub use pct::Pct;
