@@ -85,7 +85,7 @@ fn answer(asks: Asks, sys: &Sys) -> u64 {
         Asks::Nothing => sys.entropy().below(100),
         Asks::HashMaps => (0..64u64).collect::<std::collections::HashSet<u64>>().into_iter().next().expect("a number"),
         Asks::Clocks => {
-            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970"); // simulated: that is what is tested
             since.as_nanos() as u64
         }
         Asks::Chance => madsim::rand::random::<u64>() >> 8,

@@ -45,8 +45,8 @@ pub struct Blocking<T: 'static>(Rc<Code<T>>);
 struct Code<T> {
     /// Until it is started.
     work: Cell<Option<Work<T>>>,
-    /// Dropped only when it has returned: its stack may hold C frames, which must never be unwound by force. Nobody but `resume` and `let_leave`
-    /// touches it, and neither while it runs: see `is_running`.
+    /// Dropped only when it has returned: its stack may hold C frames, which must never be unwound by force. What looks at it
+    /// while it runs, by another way, is `let_leave` alone, and it sees that: see `is_running`.
     coroutine: UnsafeCell<Option<Undropped<T>>>,
     /// Whether the code is what runs now. It may drop its own future, if it has a way to it.
     is_running: Cell<bool>,

@@ -39,7 +39,7 @@ async fn learn(sys: &Sys, since: Instant, from_sqlite: i64) {
     let map: std::collections::HashMap<u32, ()> = (0..40).map(|key| (key, ())).collect();
     let learned = Learned {
         elapsed_ns: since.elapsed().as_nanos() as u64,
-        wall_ns: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_nanos(),
+        wall_ns: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_nanos(), // simulated: that is what is tested
         entropy: sys.entropy().bits(),
         hash_order: map.into_keys().collect(),
         from_sqlite,
@@ -66,7 +66,7 @@ fn write(connection: &Connection) -> rusqlite::Result<i64> {
 
 #[allow(clippy::disallowed_methods, reason = "what reaches programs by this door is what is tested")]
 async fn work(sys: Sys, rounds: u64) -> Exit {
-    let since = Instant::now();
+    let since = Instant::now(); // simulated: that is what is tested
     let mut connection = None;
     for round in 0..rounds {
         sys.begin_operation(round + 1);

@@ -14,7 +14,7 @@ fn a_program_that_reads_the_standard_library_s_clocks_reads_simulated_time() {
         for index in 0..3 {
             world.process("a", index, |sys| async move {
                 let (instant, system, ours_ns) =
-                    (std::time::Instant::now(), std::time::SystemTime::now(), sys.monotonic_ns());
+                    (std::time::Instant::now(), std::time::SystemTime::now(), sys.monotonic_ns()); // simulated: that is what is tested
                 for round in 1..20 {
                     if round % 3 == 0 {
                         sys.yield_now().await;
