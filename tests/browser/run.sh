@@ -42,11 +42,11 @@ page() {
     "$SEEDSTORM" report "$folder/$name.trace" --output "$folder/$name.html" >/dev/null
 }
 
-# The same of the first of a hundred seeds whose output has some words: draws change with the scenarios, and a page is as good from another seed.
+# The same of the first of four hundred seeds whose output has some words: draws change with the scenarios, and a page is as good from another seed.
 page_with() {
     local name=$1 expected=$2 words=$3
     shift 3
-    for seed in {0..99}; do
+    for seed in {0..399}; do
         # A failing run ends with 1, and that is no failure here.
         "$SEEDSTORM" run "$@" --seed "$seed" --artifacts "$folder/kept" >"$folder/$name.txt" 2>&1 || true
         # What is looked for on the first page are faults, too: a run that met none will not do.
