@@ -3,9 +3,9 @@
 
 use crate::avalanche::workload;
 use crate::faults::Menu;
-use crate::{oracle, swarm};
+use crate::{oracle, setting, swarm};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
-use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
+use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan, PlantedBug};
 use seedstorm_sim::{Scenario, Seed, World};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -50,7 +50,7 @@ impl Scenario for ContradictionAvalanche {
     }
 
     fn plainest(&self) -> BTreeMap<String, Value> {
-        crate::setting::plainest(crate::avalanche::workload::SETTINGS)
+        setting::plainest(crate::avalanche::workload::SETTINGS)
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {
@@ -83,5 +83,9 @@ impl Scenario for ContradictionAvalanche {
         const PARTS: &[&[(&str, &str)]] = &[LOCKS, oracle::AGENTS, oracle::WORKERS, oracle::beliefs::BELIEFS];
         const ALL: [(&str, &str); oracle::count(PARTS)] = oracle::joined(PARTS);
         &ALL
+    }
+
+    fn planted_bugs(&self) -> Vec<PlantedBug> {
+        setting::planted_bugs(self.name())
     }
 }

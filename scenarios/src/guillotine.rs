@@ -3,9 +3,9 @@
 
 use crate::faults::Menu;
 use crate::workload::Workload;
-use crate::{oracle, swarm};
+use crate::{oracle, setting, swarm};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
-use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
+use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan, PlantedBug};
 use seedstorm_sim::{Scenario, Seed, World};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -74,7 +74,7 @@ impl Scenario for Guillotine {
     }
 
     fn plainest(&self) -> BTreeMap<String, Value> {
-        crate::setting::plainest(crate::workload::SETTINGS)
+        setting::plainest(crate::workload::SETTINGS)
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {
@@ -115,5 +115,9 @@ impl Scenario for Guillotine {
         const PARTS: &[&[(&str, &str)]] = &[LOCKS, oracle::AGENTS, oracle::WORKERS, oracle::SWARM, oracle::DAYS];
         const ALL: [(&str, &str); oracle::count(PARTS)] = oracle::joined(PARTS);
         &ALL
+    }
+
+    fn planted_bugs(&self) -> Vec<PlantedBug> {
+        setting::planted_bugs(self.name())
     }
 }

@@ -1,6 +1,6 @@
 //! Settings of a scenario: each has a name, what is allowed, and its own random stream, so that fixing one shifts no other.
 
-use seedstorm_sim::plan::OptionsError;
+use seedstorm_sim::plan::{OptionsError, PlantedBug};
 use seedstorm_sim::{Draw, Options, Seed};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -125,6 +125,12 @@ pub(crate) fn plainest(settings: &[Setting]) -> BTreeMap<String, Value> {
 }
 
 pub use seedstorm_sim::plan::MUTANT;
+
+/// The bugs of the engine that a scenario of this name must catch.
+pub(crate) fn planted_bugs(scenario: &str) -> Vec<PlantedBug> {
+    let mutants = seedstorm_model::mutant::catalogue().filter(|mutant| mutant.scenario == scenario);
+    mutants.map(seedstorm_model::mutant::MutantInfo::planted_bug).collect()
+}
 
 fn mutant(option: String, given: &str) -> Result<Value, OptionsError> {
     let names = || seedstorm_model::mutant::catalogue().map(|mutant| mutant.name);

@@ -7,7 +7,8 @@ use crate::setting::{self, Range, Setting, settle};
 use crate::{flood, oracle};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
 use seedstorm_sim::plan::{
-    FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Position, StrategyPlan, Trigger,
+    FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, PlantedBug, Position,
+    StrategyPlan, Trigger,
 };
 use seedstorm_sim::seed::Path;
 use seedstorm_sim::{Draw, Scenario, Seed, World};
@@ -293,6 +294,10 @@ impl Scenario for SignalFlood {
         const PARTS: &[&[(&str, &str)]] = &[LOCKS, oracle::AGENTS, oracle::signals::SIGNALS];
         const ALL: [(&str, &str); oracle::count(PARTS)] = oracle::joined(PARTS);
         &ALL
+    }
+
+    fn planted_bugs(&self) -> Vec<PlantedBug> {
+        setting::planted_bugs(self.name())
     }
 }
 

@@ -3,8 +3,9 @@
 
 use crate::faults::Menu;
 use crate::oracle::wal::{COVERAGE, WAL, watch_wal};
+use crate::setting;
 use crate::wal::{client, workload};
-use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan};
+use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan, PlantedBug};
 use seedstorm_sim::{Scenario, Seed, World};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -62,5 +63,9 @@ impl Scenario for SqliteWal {
 
     fn invariants(&self) -> &'static [(&'static str, &'static str)] {
         WAL
+    }
+
+    fn planted_bugs(&self) -> Vec<PlantedBug> {
+        setting::planted_bugs(self.name())
     }
 }

@@ -11,6 +11,7 @@ mod json;
 mod lists;
 mod moments;
 mod output;
+mod own;
 mod pictures;
 mod plans;
 mod readme;
@@ -26,4 +27,9 @@ use seedstorm_tests::program::Program;
 /// The command line under test, in an empty folder.
 fn program() -> Program {
     Program::at(env!("CARGO_BIN_EXE_seedstorm-under-test"))
+}
+
+/// The program of `examples/ledger`, in an empty folder.
+fn ledger() -> Program {
+    Program::at(env!("CARGO_BIN_EXE_ledger"))
 }

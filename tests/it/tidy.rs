@@ -36,7 +36,7 @@ impl Source {
 }
 
 fn sources() -> Vec<Source> {
-    let mut folders: Vec<PathBuf> = MEMBERS.iter().map(|member| root().join(member)).collect();
+    let mut folders: Vec<PathBuf> = MEMBERS.iter().chain(&["examples"]).map(|member| root().join(member)).collect();
     let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("a folder of the workspace") {

@@ -3,7 +3,7 @@
 //! `cargo run --release --example counter -- sweep --scenarios counter --seeds 0..200` passes; with `--set lock=none` it finds the lost update.
 
 use seedstorm_sim::invariant::{Invariant, Violation};
-use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, OptionsError, PLAN_FORMAT, StrategyPlan, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, OptionsError, Trigger};
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::sys::{LockMode, OpenFlags};
@@ -85,36 +85,10 @@ impl Scenario for Counter {
 
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
         let workers = options.workers.unwrap_or(4);
-        let lock = options.set.get("lock").map_or("flock", String::as_str);
-        if !["flock", "none"].contains(&lock) {
-            return Err(OptionsError {
-                option: "--set lock".into(),
-                value: lock.into(),
-                allowed: "flock, none".into(),
-            });
-        }
-        // What a scenario doesn't know it refuses: an option that is passed over makes a run look better than it is.
-        let others = options
-            .set
-            .iter()
-            .map(|(key, value)| (format!("--set {key}"), value))
-            .filter(|(option, _)| option != "--set lock");
-        let named = [("--lock", &options.lock), ("--backoff", &options.backoff)];
-        let named =
-            named.into_iter().filter_map(|(option, value)| value.as_ref().map(|value| (option.to_owned(), value)));
-        if let Some((option, value)) = others.chain(named).next() {
-            return Err(OptionsError { option, value: value.clone(), allowed: "--set lock".into() });
-        }
+        let settings = options.settings(&[("lock", &["flock", "none"])], &[])?;
         let mut stream = seed.stream("counter");
-        let kill = FaultPlan {
-            id: 1,
-            kind: FaultKind::Kill,
-            process: Some(format!("counter-{}", stream.below(u64::from(workers)))),
-            when: Trigger::AtNs(stream.below(20_000_000)),
-            for_ns: 0,
-            by_ns: 0,
-            between: None,
-        };
+        let process = format!("counter-{}", stream.below(u64::from(workers)));
+        let kill = FaultPlan::new(1, FaultKind::Kill, Some(process), Trigger::AtNs(stream.below(20_000_000)));
         let faults = match &options.faults {
             Faults::Default => vec![kill],
             Faults::None => Vec::new(),
@@ -129,24 +103,11 @@ impl Scenario for Counter {
             }
             Faults::Exactly(faults) => faults.clone(),
         };
-        Ok(Plan {
-            format: PLAN_FORMAT,
-            scenario: self.name().into(),
-            seed,
-            strategy: options.strategy.unwrap_or(StrategyPlan::Random),
-            step_counts: None,
-            persistence: Persistence::Ext4,
-            latency: "nvme".into(),
-            chaos_ns: options.duration_ns.unwrap_or(1_000_000_000),
-            calm_ns: 1_000_000_000,
-            steps_max: 1_000_000,
-            disk_capacity_bytes: None,
-            absent: Vec::new(),
-            clock_skew_ns: Default::default(),
-            settings: [("workers".into(), i64::from(workers).into()), ("lock".into(), lock.into())].into(),
-            faults,
-            operations: Vec::new(),
-        })
+        let mut plan = Plan { settings, faults, persistence: Persistence::Ext4, ..Plan::plain(self.name(), seed) };
+        plan.settings.insert("workers".into(), i64::from(workers).into());
+        plan.strategy = options.strategy.unwrap_or(plan.strategy);
+        plan.chaos_ns = options.duration_ns.unwrap_or(1_000_000_000);
+        Ok(plan)
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {

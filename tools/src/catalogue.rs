@@ -3,6 +3,7 @@
 use crate::exit::{Problem, Result};
 use seedstorm_sim::Scenario;
 use seedstorm_sim::invariant::{GENERIC, LOCKS};
+use seedstorm_sim::plan::PlantedBug;
 
 /// A scenario that a program knows.
 pub type Known = &'static (dyn Scenario + Sync);
@@ -36,6 +37,11 @@ impl Catalogue {
     /// All of them, in their order.
     pub(crate) fn all(self) -> &'static [Known] {
         self.scenarios
+    }
+
+    /// Every bug that can be planted, and the scenario in which it must be caught, by scenario.
+    pub(crate) fn planted_bugs(self) -> impl Iterator<Item = (PlantedBug, Known)> {
+        self.scenarios.iter().flat_map(|scenario| scenario.planted_bugs().into_iter().map(|bug| (bug, *scenario)))
     }
 
     /// The scenario of that name.

@@ -44,10 +44,11 @@ pub use reproducer::REPRODUCER_FORMAT;
 pub use sweep::{ALLOCATOR_KEEPS_MEMORY, WORKER_INVARIANTS};
 
 use catalogue::Catalogue;
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};
 use exit::{Problem, Result};
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs the command line of this process over `scenarios`.
@@ -56,7 +57,8 @@ pub fn main_with(scenarios: &'static [Known]) -> ExitCode {
 }
 
 fn main_here(scenarios: &'static [Known]) -> Exit {
-    let command = match Cli::try_parse() {
+    let command = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let command = match command {
         Ok(command) => command,
         Err(error) => {
             // Help and version are printed on the standard output and are no error. If nobody reads, nothing is lost.
@@ -76,6 +78,20 @@ fn main_here(scenarios: &'static [Known]) -> Exit {
         Err(Problem::Internal(error)) => complain("internal error", &format!("{error:#}"), Exit::Internal),
     }
 }
+
+/// The command line, with the name that this program goes by: one with other scenarios has its own.
+fn command() -> clap::Command {
+    let program = shell::program();
+    let name = Path::new(&program).file_stem().and_then(|name| name.to_str()).unwrap_or(OWN_NAME);
+    if name == OWN_NAME {
+        return Cli::command();
+    }
+    // Once, for the whole process.
+    let name: &'static str = name.to_owned().leak();
+    Cli::command().name(name).version(concat!("(seedstorm ", env!("CARGO_PKG_VERSION"), ")"))
+}
+
+const OWN_NAME: &str = "seedstorm";
 
 /// Says what is wrong on stderr.
 fn complain(what: &str, message: &str, exit: Exit) -> Exit {
@@ -111,12 +127,14 @@ fn carry_out(scenarios: &'static [Known], cli: &Cli) -> Result<Exit> {
         Command::Worker { .. } => sweep::work(catalogue, &mut std::io::stdout()),
         Command::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "seedstorm", &mut text);
+            let mut command = command();
+            let name = command.get_name().to_owned();
+            clap_complete::generate(*shell, &mut command, name, &mut text);
             print(&text)
         }
         Command::Man => {
             let mut text = Vec::new();
-            let mut command = Cli::command();
+            let mut command = command();
             command.build();
             clap_mangen::Man::new(command.clone()).render(&mut text)?;
             for part in command.get_subcommands().filter(|part| !part.is_hide_set() && part.get_name() != "help") {

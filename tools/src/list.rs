@@ -4,9 +4,8 @@ use crate::catalogue::Catalogue;
 use crate::cli::{ListArguments, Listed};
 use crate::exit::{Exit, Result};
 use crate::sweep::WORKER_INVARIANTS;
-use seedstorm_model::mutant::{self, MutantInfo};
 use seedstorm_sim::invariant::GENERIC;
-use seedstorm_sim::plan::{FaultKind, StrategyPlan};
+use seedstorm_sim::plan::{FaultKind, PlantedBug, StrategyPlan};
 use serde::Serialize;
 use std::io::Write;
 
@@ -93,22 +92,23 @@ fn items(catalogue: Catalogue, what: Listed) -> Vec<Item> {
             each.chain([portfolio]).collect()
         }
         Listed::Invariants => invariants(catalogue),
-        Listed::Mutants => mutant::catalogue()
-            .map(|mutant| Item {
-                invariant: Some(mutant.invariant.to_owned()),
-                scenarios: owned(&[mutant.scenario]),
-                also: owned(mutant.also),
-                interaction: Some(mutant.is_interaction),
-                ..Item::new(mutant.name, &about(mutant))
+        Listed::Mutants => catalogue
+            .planted_bugs()
+            .map(|(bug, scenario)| Item {
+                invariant: Some(bug.invariant.to_owned()),
+                scenarios: owned(&[scenario.name()]),
+                also: owned(bug.also),
+                interaction: Some(bug.is_interaction),
+                ..Item::new(bug.name, &about(&bug))
             })
             .collect(),
     }
 }
 
 /// What is wrong, and whether it takes two things to show.
-fn about(mutant: &MutantInfo) -> String {
-    let interaction = if mutant.is_interaction { " (interaction)" } else { "" };
-    format!("{}{interaction}", mutant.about)
+fn about(bug: &PlantedBug) -> String {
+    let interaction = if bug.is_interaction { " (interaction)" } else { "" };
+    format!("{}{interaction}", bug.about)
 }
 
 /// Generic ones first, then each scenario's; one that several scenarios check comes once.

@@ -85,7 +85,7 @@ fn plans(catalogue: Catalogue, arguments: &RunArguments) -> Result<Vec<(Known, P
         Err(error) => Err(Problem::usage(error.to_string())),
     };
     let scenarios = catalogue.select(&arguments.scenarios)?;
-    misplaced::warn(&scenarios, &options);
+    misplaced::warn(catalogue, &scenarios, &options);
     scenarios.into_iter().map(plan).collect()
 }
 

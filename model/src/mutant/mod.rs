@@ -13,6 +13,7 @@ mod lock;
 mod memory;
 mod store;
 
+use seedstorm_sim::plan::PlantedBug;
 use seedstorm_sim::sys::disk::DiskFlaw;
 
 /// A planted bug.
@@ -214,9 +215,10 @@ impl MutantInfo {
         is_interaction: false,
     };
 
-    /// Whether a first violation of this invariant detects it.
-    pub fn is_caught_by(&self, invariant: &str) -> bool {
-        self.invariant == invariant || self.also.contains(&invariant)
+    /// As its scenario tells it.
+    pub fn planted_bug(&self) -> PlantedBug {
+        let MutantInfo { mutant: _, name, about, row, scenario: _, invariant, also, is_interaction } = *self;
+        PlantedBug { name, about, row, invariant, also, is_interaction }
     }
 }
 

@@ -178,6 +178,13 @@ pub struct FaultPlan {
     pub between: Option<Between>,
 }
 
+impl FaultPlan {
+    /// A fault that lasts for no time and moves no clock.
+    pub fn new(id: u32, kind: FaultKind, process: Option<String>, when: Trigger) -> FaultPlan {
+        FaultPlan { id, kind, process, when, for_ns: 0, by_ns: 0, between: None }
+    }
+}
+
 /// Messages between two sets of processes. A process's messages to itself are never among them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

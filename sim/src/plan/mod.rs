@@ -3,11 +3,13 @@
 
 mod fault;
 mod options;
+mod planted;
 mod reading;
 mod strategy;
 
 pub use fault::{Between, FaultKind, FaultPlan, Position, Trigger};
 pub use options::{Faults, Options, OptionsError};
+pub use planted::PlantedBug;
 pub use reading::{PlanError, read_faults};
 pub use strategy::{StrategyError, StrategyPlan};
 
@@ -192,4 +194,9 @@ pub trait Scenario {
 
     /// The invariants that it adds: (id, what must hold).
     fn invariants(&self) -> &'static [(&'static str, &'static str)];
+
+    /// The bugs that can be planted in it, by the setting [`MUTANT`]. Its invariants must catch them; a self-test looks whether they do.
+    fn planted_bugs(&self) -> Vec<PlantedBug> {
+        Vec::new()
+    }
 }

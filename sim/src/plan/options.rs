@@ -1,6 +1,6 @@
 //! What a person may say about how a plan is drawn. Reading it from a command line is the business of `tools`.
 
-use super::{FaultKind, FaultPlan, StrategyPlan};
+use super::{FaultKind, FaultPlan, MUTANT, PlantedBug, StrategyPlan};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -22,6 +22,44 @@ pub struct Options {
     pub backoff: Option<String>,
     /// The scenario's own settings, by key.
     pub set: BTreeMap<String, String>,
+}
+
+impl Options {
+    /// The settings of a scenario that has none but these words, and these bugs to plant: each word as it was given, or the first that it may be. A bug is planted
+    /// if one was asked for. A setting that doesn't exist is refused: an option that is passed over makes a run look better than it is.
+    ///
+    /// # Errors
+    /// A setting that isn't one of these, or a word that it can't be.
+    pub fn settings(
+        &self,
+        words: &[(&str, &[&str])],
+        bugs: &[PlantedBug],
+    ) -> Result<BTreeMap<String, toml::Value>, OptionsError> {
+        let first = |(key, words): &(&str, &[&str])| Some(((*key).to_owned(), (*words.first()?).into()));
+        let mut settings: BTreeMap<String, toml::Value> = words.iter().filter_map(first).collect();
+        let bugs: Vec<&str> = bugs.iter().map(|bug| bug.name).collect();
+        let planted = (!bugs.is_empty()).then_some((MUTANT, bugs.as_slice()));
+        let all: Vec<(&str, &[&str])> = words.iter().copied().chain(planted).collect();
+        let refuse = |option: String, value: &str, allowed: &[&str]| {
+            let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
+            Err(OptionsError { option, value: value.to_owned(), allowed })
+        };
+        let named = [("lock", &self.lock), ("backoff", &self.backoff)];
+        let named = named.into_iter().filter_map(|(key, given)| Some((format!("--{key}"), key, given.as_deref()?)));
+        let set = self.set.iter().map(|(key, given)| (format!("--set {key}"), key.as_str(), given.as_str()));
+        for (option, key, given) in named.chain(set) {
+            match all.iter().find(|(known, _)| *known == key) {
+                Some((_, allowed)) if allowed.contains(&given) => drop(settings.insert(key.to_owned(), given.into())),
+                Some((_, allowed)) => return refuse(option, given, allowed),
+                None if self.set.contains_key(key) => {
+                    let keys: Vec<&str> = all.iter().map(|(key, _)| *key).collect();
+                    return refuse("--set".to_owned(), key, &keys);
+                }
+                None => return refuse(option, given, &[]),
+            }
+        }
+        Ok(settings)
+    }
 }
 
 /// Which faults a plan may hold.

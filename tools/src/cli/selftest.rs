@@ -68,7 +68,7 @@ pub(crate) struct SelftestArguments {
 impl SelftestArguments {
     /// How plans are drawn, under a strategy and with a planted bug if they are given. Its words are those that `run` takes.
     pub(crate) fn draw(&self, strategy: Option<&str>, mutant: Option<&str>) -> DrawArguments {
-        let mutant = mutant.map(|name| format!("{}={name}", seedstorm_scenarios::setting::MUTANT));
+        let mutant = mutant.map(|name| format!("{}={name}", seedstorm_sim::plan::MUTANT));
         DrawArguments {
             workers: self.workers,
             faults: self.faults.clone(),

@@ -181,7 +181,7 @@ fn settings(plan: Option<&Plan>) -> Table {
             .iter()
             .map(|(name, value)| (name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
         let all: BTreeMap<String, String> = own.chain(drawn).collect();
-        let is_mutant = |name: &str| name == seedstorm_scenarios::setting::MUTANT;
+        let is_mutant = |name: &str| name == seedstorm_sim::plan::MUTANT;
         rows = all
             .into_iter()
             .map(|(name, value)| Line { is_remarkable: is_mutant(&name), cells: vec![name, value] })

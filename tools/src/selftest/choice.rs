@@ -3,37 +3,41 @@
 use crate::catalogue::{Catalogue, Known, unknown};
 use crate::cli::SelftestArguments;
 use crate::exit::{Problem, Result};
-use seedstorm_model::mutant::{self, MutantInfo};
-use seedstorm_scenarios::setting::MUTANT;
-use seedstorm_sim::plan::StrategyPlan;
+use seedstorm_sim::plan::{MUTANT, PlantedBug, StrategyPlan};
 
 /// A planted bug and the scenario in which it must be caught.
 #[derive(Clone, Copy)]
 pub(crate) struct Planted {
     /// The bug.
-    pub(crate) info: &'static MutantInfo,
+    pub(crate) info: PlantedBug,
     /// The scenario.
     pub(crate) scenario: Known,
 }
 
-/// The planted bugs that `all` or a list with commas names, without doubles. `all` leaves out those whose scenario this program doesn't have.
+/// The planted bugs that `all` or a list with commas names, without doubles.
 ///
 /// # Errors
-/// A name that isn't known, or whose scenario isn't.
+/// A name that isn't known; a program whose scenarios have none.
 pub(crate) fn mutants(catalogue: Catalogue, names: &str) -> Result<Vec<Planted>> {
-    let planted = |info: &'static MutantInfo| -> Result<Planted> {
-        Ok(Planted { info, scenario: catalogue.named(info.scenario)? })
-    };
+    let all = || catalogue.planted_bugs().map(|(info, scenario)| Planted { info, scenario });
+    if all().next().is_none() {
+        let scenarios: Vec<&str> = catalogue.all().iter().map(|scenario| scenario.name()).collect();
+        let scenarios = scenarios.join(", ");
+        return Err(Problem::usage(format!(
+            "there is nothing to plant: no scenario of this program says which bugs can be planted in it (`Scenario::planted_bugs`): {scenarios}"
+        )));
+    }
     if names.trim() == "all" {
-        return Ok(mutant::catalogue().filter_map(|info| planted(info).ok()).collect());
+        return Ok(all().collect());
     }
     let mut chosen: Vec<Planted> = Vec::new();
     for name in names.split(',').map(str::trim) {
-        let info = mutant::catalogue().find(|info| info.name == name).ok_or_else(|| {
-            Problem::usage(unknown("mutant", name, &mutant::catalogue().map(|info| info.name).collect::<Vec<_>>()))
+        let planted = all().find(|planted| planted.info.name == name).ok_or_else(|| {
+            let known: Vec<&str> = all().map(|planted| planted.info.name).collect();
+            Problem::usage(unknown("mutant", name, &known))
         })?;
         if chosen.iter().all(|other| other.info.name != name) {
-            chosen.push(planted(info)?);
+            chosen.push(planted);
         }
     }
     Ok(chosen)

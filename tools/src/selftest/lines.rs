@@ -142,7 +142,7 @@ pub(crate) fn trial(output: &mut impl Write, trial: &Trial, seeds: Seeds) -> io:
             schema_version: SCHEMA_VERSION,
             mutant: info.name,
             row: info.row,
-            scenario: info.scenario,
+            scenario: trial.planted.scenario.name(),
             invariant: info.invariant,
             also: info.also,
             interaction: info.is_interaction,

@@ -160,7 +160,7 @@ pub(crate) fn markdown(verdict: &Verdict<'_>, arguments: &SelftestArguments) -> 
             info.name.to_owned(),
             info.about.replace('|', "\\|"),
             info.row.to_owned(),
-            info.scenario.to_owned(),
+            trial.planted.scenario.name().to_owned(),
             trial.strategy.clone(),
             detected(trial),
             interval(trial.share()),

@@ -9,7 +9,7 @@ use crate::exit::{Problem, Result};
 use crate::report::{Coverage, RunEvent, RunResult, Sink};
 use crate::seeds::Seeds;
 use crate::sweep::{self, SeedSet, Sweep};
-use seedstorm_scenarios::setting::MUTANT;
+use seedstorm_sim::plan::MUTANT;
 use seedstorm_sim::{Options, Seed};
 use std::collections::BTreeMap;
 use std::io;
@@ -222,7 +222,7 @@ impl Bench<'_> {
     /// Runs seeds that failed without the bug. False when it was interrupted.
     fn run_without(&mut self, trial: &mut Trial, options: &Options, label: &str) -> Result<bool> {
         let failing = trial.failing();
-        let key = (trial.planted.info.scenario, trial.strategy.clone());
+        let key = (trial.planted.scenario.name(), trial.strategy.clone());
         let known = self.without.entry(key.clone()).or_default();
         let unknown: Vec<u64> = failing.iter().copied().filter(|seed| !known.contains_key(seed)).collect();
         let mut found = Vec::new();
@@ -277,6 +277,7 @@ pub(crate) fn words(seeds: Seeds) -> String {
 mod tests {
     use super::*;
     use seedstorm_sim::plan::OptionsError;
+    use seedstorm_sim::plan::PlantedBug;
     use seedstorm_sim::{Plan, Scenario, World};
 
     /// Draws more steps where a bug is planted, if it is told to.
@@ -315,7 +316,7 @@ mod tests {
 
     #[test]
     fn a_plan_that_the_bug_changes_is_told_apart() {
-        let info = seedstorm_model::mutant::catalogue().next().expect("a mutant");
+        let info = PlantedBug::new("a-bug", "something is wrong", "an-invariant");
         let with = Options { set: [(MUTANT.to_owned(), info.name.to_owned())].into(), ..Options::default() };
         let agree =
             |scenario, seed| plans_agree(Planted { info, scenario }, seed, &with, &Options::default()).expect("plans");

@@ -138,7 +138,7 @@ impl<'a> Verdict<'a> {
     pub(crate) fn coverage(&self) -> BTreeMap<&'static str, BTreeMap<&'a str, Coverage>> {
         let mut all: BTreeMap<&'static str, BTreeMap<&str, Coverage>> = BTreeMap::new();
         for trial in self.trials {
-            let scenario = all.entry(trial.planted.info.scenario).or_default();
+            let scenario = all.entry(trial.planted.scenario.name()).or_default();
             for (name, coverage) in &trial.coverage {
                 let sum = scenario.entry(name).or_default();
                 sum.total += coverage.total;
@@ -221,8 +221,8 @@ impl Finding<'_> {
                 )
             }
             Finding::NotClean(trial, Stray { seed, invariant, message }) => {
-                let (info, strategy) = (trial.planted.info, &trial.strategy);
-                let scenario = info.scenario;
+                let strategy = &trial.strategy;
+                let scenario = trial.planted.scenario.name();
                 format!("fails without the bug too: {scenario} seed {seed} ({strategy}): {invariant}: {message}")
             }
             Finding::PlanDiffers(trial, seed) => {
@@ -232,7 +232,7 @@ impl Finding<'_> {
                 let each: Vec<String> =
                     trials.iter().map(|trial| format!("{} seeds under {}", trial.runs, trial.strategy)).collect();
                 let (name, scenario) =
-                    trials.first().map_or(("", ""), |t| (t.planted.info.name, t.planted.info.scenario));
+                    trials.first().map_or(("", ""), |t| (t.planted.info.name, t.planted.scenario.name()));
                 format!("survived: {name} ({scenario}): {}", each.join(", "))
             }
         }
@@ -240,7 +240,7 @@ impl Finding<'_> {
 
     fn command(&self, program: &str, arguments: &SelftestArguments) -> String {
         let run = |trial: &Trial, seed: u64, mutant: Option<&str>| {
-            let mut line = vec!["run".to_owned(), "--scenarios".to_owned(), trial.planted.info.scenario.to_owned()];
+            let mut line = vec!["run".to_owned(), "--scenarios".to_owned(), trial.planted.scenario.name().to_owned()];
             line.extend(["--seed".to_owned(), seed.to_string()]);
             // `run` must draw what the trial drew.
             line.extend(arguments.draw(Some(&trial.strategy), mutant).words());

@@ -39,7 +39,7 @@ pub const WORKER_INVARIANTS: &[(&str, &str)] = &[
 pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<Exit> {
     let scenarios = catalogue.select(&arguments.scenarios)?;
     let options = arguments.draw.options()?;
-    misplaced::warn(&scenarios, &options);
+    misplaced::warn(catalogue, &scenarios, &options);
     // What can't be drawn for one seed can't for any: better said now than by a worker.
     for scenario in &scenarios {
         scenario.plan(Seed(arguments.seeds.first), &options).map_err(|error| Problem::usage(error.to_string()))?;

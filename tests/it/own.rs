@@ -1,0 +1,67 @@
+//! A crate of somebody's own: what `examples/ledger` can do with nothing but the public API. That it builds by itself is tried by `.ci/run`.
+
+use super::ledger;
+use seedstorm_tests::folder::Folder;
+
+#[test]
+fn a_program_goes_by_its_own_name() {
+    let version = ledger().line("--version").out;
+    assert!(version.starts_with("ledger (seedstorm ") && version.lines().count() == 1, "{version}");
+    let help = ledger().line("--help").out;
+    assert!(help.contains("Usage: ledger "), "{help}");
+}
+
+#[test]
+fn it_lists_its_own_and_nothing_else() {
+    let listed = |what: &str| -> Vec<String> {
+        let out = ledger().line(&format!("list {what}")).out;
+        out.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+    };
+    assert_eq!(listed("scenarios"), ["ledger"]);
+    assert_eq!(listed("mutants"), ["reads-early", "tells-early"]);
+    let invariants = listed("invariants");
+    assert!(invariants.ends_with(&["money-kept".to_owned(), "transfers-kept".to_owned()]), "{invariants:?}");
+}
+
+#[test]
+fn its_self_test_plants_its_own_bugs() {
+    let said = ledger().line("selftest --seeds 20 --stop-after 3 --jobs 1");
+    assert_eq!(said.code, 0, "{} {}", said.out, said.err);
+    assert!(said.out.contains("reads-early") && said.out.contains("money-kept 3"), "{}", said.out);
+    assert!(said.out.contains("tells-early") && said.out.contains("transfers-kept 3"), "{}", said.out);
+    let said = ledger().line("selftest --mutants board-lost-update");
+    assert_eq!(said.code, 2, "a bug of the product's engine: {}", said.err);
+    assert!(said.err.contains("known: reads-early, tells-early"), "{}", said.err);
+}
+
+#[test]
+fn a_failure_of_its_own_is_kept_replayed_and_shrunk() {
+    let folder = Folder::new();
+    let kept = folder.path().join("kept").display().to_string();
+    let said = ledger().line(&format!(
+        "sweep --scenarios ledger --seeds 0..3 --jobs 1 --set mutant=reads-early --max-failures 1 --artifacts {kept}"
+    ));
+    assert_eq!(said.code, 1, "{} {}", said.out, said.err);
+    let replayed = ledger().line(&format!("replay {kept}/ledger-0/reproducer.toml"));
+    assert_eq!(replayed.code, 1, "{} {}", replayed.out, replayed.err);
+    assert!(replayed.out.contains("money-kept"), "{}", replayed.out);
+    let shrunk = ledger().line(&format!("shrink {kept}/ledger-0"));
+    assert_eq!(shrunk.code, 1, "{} {}", shrunk.out, shrunk.err);
+    assert!(shrunk.out.contains("processes 3 → "), "{}", shrunk.out);
+}
+
+#[test]
+fn what_it_does_not_have_is_refused() {
+    for (arguments, expected) in [
+        ("--set pages=3", "--set: `pages` is not possible; allowed: mutant"),
+        (
+            "--set mutant=board-lost-update",
+            "--set mutant: `board-lost-update` is not possible; allowed: reads-early, tells-early",
+        ),
+        ("--lock flock", "--lock: `flock` is not possible; allowed: none"),
+    ] {
+        let said = ledger().line(&format!("run --scenarios ledger --seed 1 {arguments}"));
+        assert_eq!(said.code, 2, "{arguments}");
+        assert!(said.err.contains(expected), "{arguments}: {}", said.err);
+    }
+}
