@@ -27,7 +27,7 @@ pub enum StrategyPlan {
     Pos,
     /// A random walk in which a task's chance is its share of the steps that are left (Zhao et al., ASPLOS 2025: URW). A first run counts them.
     Urw,
-    /// As `urw`, for the calls that touch one thing that several processes use; the others go at random (the same authors' SURW).
+    /// As `urw`, for the calls that touch what several tasks share, or one such thing; the others go at random (the same authors' SURW).
     Surw,
     /// Any announced call, but the calls of one kind, or of one process, are now and then delayed hard.
     SwarmDelay {
@@ -71,7 +71,10 @@ impl StrategyPlan {
         ),
         (StrategyPlan::Pos, "calls by drawn priorities, drawn anew for those that race with the one that took effect"),
         (StrategyPlan::Urw, "tasks with a chance of their share of the steps left, as a first run counted them"),
-        (StrategyPlan::Surw, "as urw for the calls that touch one shared thing, at random for the others"),
+        (
+            StrategyPlan::Surw,
+            "as urw for the calls that touch what tasks share, or one such thing; at random for the others",
+        ),
         (
             StrategyPlan::SwarmDelay { one_in: ONE_IN },
             "at random, but one in so many calls of a drawn kind or process is delayed hard; `:one_in=8`",

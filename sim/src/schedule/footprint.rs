@@ -71,12 +71,20 @@ pub(crate) fn touched(kind: CallKind, object: u64) -> Option<u64> {
     }
 }
 
-/// The kinds of call that touch something of this key, by their bits: those that [`touched`] says it of.
-pub(super) fn kinds_that_touch(object: u64) -> u64 {
-    const OBJECTS: u64 = kinds_in(Place::Object);
+/// The kinds of call that touch their object, if they have one, by their bits.
+pub(super) const KINDS_ON_OBJECTS: u64 = kinds_in(Place::Object);
+
+/// What [`touched`] says, in one number.
+#[inline]
+pub(super) fn key(call: &Ready) -> u64 {
     const NAMES: u64 = kinds_in(Place::Names);
-    if object == 0 { NAMES } else { OBJECTS }
+    let is_of = |kinds: u64| kinds >> call.kind as u64 & 1 == 1;
+    let of_object = if is_of(KINDS_ON_OBJECTS) & (call.object != 0) { call.object } else { NOTHING };
+    if is_of(NAMES) { 0 } else { of_object }
 }
+
+/// The key of a call that touches nothing. No object has it.
+pub(super) const NOTHING: u64 = u64::MAX;
 
 const fn kinds_in(place: Place) -> u64 {
     assert!(CallKind::ALL.len() <= u64::BITS as usize);
@@ -98,12 +106,11 @@ mod tests {
     use crate::trace::{ProcessId, TaskId};
 
     #[test]
-    fn the_kinds_that_touch_something_are_those_of_which_it_is_said() {
+    fn a_key_says_what_is_touched() {
         for (object, kind) in
             [0, 7].into_iter().flat_map(|object| CallKind::ALL.iter().map(move |kind| (object, *kind)))
         {
-            let is_said = touched(kind, object) == Some(object);
-            assert_eq!(kinds_that_touch(object) >> kind as u64 & 1 == 1, is_said, "{kind} {object}");
+            assert_eq!(key(&call(kind, object)), touched(kind, object).unwrap_or(NOTHING), "{kind} {object}");
         }
     }
 

@@ -9,6 +9,7 @@ mod pos;
 mod random;
 mod recorder;
 mod round_robin;
+mod shared;
 mod step_counts;
 mod surw;
 mod swarm_delay;
@@ -110,7 +111,7 @@ pub(crate) fn strategy(plan: StrategyPlan, seed: Seed, first_run: &FirstRun) -> 
         }
         StrategyPlan::Pos => Box::new(Pos::new(seed)),
         StrategyPlan::Urw => Box::new(Urw::new(seed, counts.map_or(&[], StepCounts::by_task))),
-        StrategyPlan::Surw => Box::new(Surw::new(seed, counts.map_or(&[], StepCounts::shared))),
+        StrategyPlan::Surw => Box::new(Surw::new(seed, counts.cloned().unwrap_or_default())),
         StrategyPlan::SwarmDelay { one_in } => Box::new(SwarmDelay::new(seed, one_in)),
     }
 }

@@ -1,6 +1,7 @@
 //! What a first run tells a strategy: how many steps each task takes, and on what.
 
 use super::footprint::touched;
+use super::shared::{Shared, Touched};
 use super::{Random, Ready, Strategy};
 use crate::trace::ProcessId;
 use serde::{Deserialize, Serialize};
@@ -9,22 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A task over all the lives of its process: the process, and the task's number in it.
 pub(super) type TaskKey = (ProcessId, u32);
-
-/// Something that several tasks have touched.
-#[derive(Debug, PartialEq)]
-pub(super) struct Touched {
-    pub(super) object: u64,
-    /// How often, by all tasks together.
-    pub(super) times: u64,
-    /// How often each did, by rising task.
-    pub(super) tasks: Vec<(TaskKey, u64)>,
-}
-
-impl Touched {
-    fn new(object: u64, tasks: Vec<(TaskKey, u64)>) -> Touched {
-        Touched { object, times: tasks.iter().map(|(_, times)| times).sum(), tasks }
-    }
-}
 
 /// How many steps a run took in its chaos, by task, and on what its tasks share. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,7 +21,7 @@ struct Counts {
     steps: u64,
     /// By rising task.
     by_task: Vec<Steps>,
-    shared: Vec<Touched>,
+    shared: Shared,
 }
 
 /// What a task has to do.
@@ -85,7 +70,7 @@ impl StepCounts {
     }
 
     /// What several tasks have touched, with how often each did.
-    pub(super) fn shared(&self) -> &[Touched] {
+    pub(super) fn shared(&self) -> &Shared {
         &self.0.shared
     }
 }
@@ -120,7 +105,9 @@ impl Tally {
         StepCounts(Arc::new(Counts {
             steps: self.steps,
             by_task: by_task(self.by_task, &self.parents),
-            shared: shared.map(|(object, tasks)| Touched::new(object, tasks.into_iter().collect())).collect(),
+            shared: Shared::new(
+                shared.map(|(object, tasks)| Touched::new(object, tasks.into_iter().collect())).collect(),
+            ),
         }))
     }
 }
@@ -178,7 +165,7 @@ impl From<StepCounts> for Written {
             steps: *own,
             parent: parent.map(|place| by_task[place as usize].task.1),
         });
-        Written { steps: *steps, tasks: tasks.collect(), shared: shared.iter().map(touches).collect() }
+        Written { steps: *steps, tasks: tasks.collect(), shared: shared.things().iter().map(touches).collect() }
     }
 }
 
@@ -190,7 +177,11 @@ impl From<Written> for StepCounts {
         });
         let parent = |of: &TaskSteps| Some(((ProcessId(of.process), of.task), (ProcessId(of.process), of.parent?)));
         let parents = tasks.iter().filter_map(parent).collect();
-        StepCounts(Arc::new(Counts { steps, by_task: by_task(read(tasks), &parents), shared: objects.collect() }))
+        StepCounts(Arc::new(Counts {
+            steps,
+            by_task: by_task(read(tasks), &parents),
+            shared: Shared::new(objects.collect()),
+        }))
     }
 }
 
@@ -239,7 +230,7 @@ mod tests {
         let counts = tally.told();
         let told: Vec<_> = counts.by_task().iter().map(|steps| (steps.own, steps.whole, steps.parent)).collect();
         assert_eq!(told, [(5, 17, None), (3, 10, Some(0)), (7, 7, Some(1)), (2, 2, Some(0))]);
-        assert_eq!(counts.shared()[0].times, 6);
+        assert_eq!(counts.shared().things()[0].times, 6);
         let text = toml::to_string(&counts).expect("counts can be written");
         assert_eq!(toml::from_str::<StepCounts>(&text).expect("counts"), counts, "{text}");
     }

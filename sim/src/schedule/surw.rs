@@ -1,54 +1,61 @@
-//! `surw`: selectively uniform (Zhao, Wolff, Mathur and Roychoudhury, ASPLOS 2025). The seed draws one thing that several tasks touch; the orders in which
-//! they touch it are about equally likely, and everything else goes at random.
+//! `surw`: selectively uniform (Zhao, Wolff, Mathur and Roychoudhury, ASPLOS 2025). The seed draws what counts: everything that several tasks touch, or one
+//! such thing. The orders in which it is touched are about equally likely, and everything else goes at random.
 
-use super::footprint::kinds_that_touch;
-use super::step_counts::{Steps, TaskKey, Touched};
+use super::step_counts::{StepCounts, Steps, TaskKey};
 use super::urw::Left;
 use super::{Ready, Strategy};
 use crate::seed::{Draw, Seed, Stream};
 
-/// A walk by the touches of one thing that are left.
+/// A walk by the touches that are left of what counts.
 pub struct Surw {
     stream: Stream,
-    thing: Thing,
+    what: What,
     left: Left,
-    /// Whether somebody has touched it since `intended` was drawn.
+    /// Whether somebody has touched what counts since `intended` was drawn.
     is_touched: bool,
     /// Who touches it next, whether it is there already or not; `None`: as far as one knows all is done, and nobody is held back.
     intended: Option<TaskKey>,
 }
 
+/// What counts.
+struct What {
+    counts: StepCounts,
+    /// Where among the things that tasks share the only one is; [`ALL`]: all of them count.
+    only: u32,
+}
+
+const ALL: u32 = u32::MAX;
+
+impl What {
+    #[inline]
+    fn is_touched_by(&self, call: &Ready) -> bool {
+        let (is_shared, thing) = self.counts.shared().touched(call);
+        is_shared & ((self.only == ALL) | (self.only == thing))
+    }
+}
+
+/// In so many seeds of [`SEEDS`] all that tasks share counts, in the others one thing. Bugs that need more than one thing in a certain order are found by the
+/// former in half the schedules (`tools/peers`: deadlocks, ABA, writers that are met between two writes), those that hang on one among many by the latter.
+const SEEDS_OF_ALL: u64 = 3;
+const SEEDS: u64 = 4;
+
 impl Surw {
     /// The schedule of a seed, by what a first run has counted.
-    pub(super) fn new(seed: Seed, shared: &[Touched]) -> Surw {
+    pub(super) fn new(seed: Seed, counts: StepCounts) -> Surw {
         let mut stream = seed.stream("schedule");
-        let drawn = draw_object(shared, &mut stream);
-        let touches = drawn.map_or(&[][..], |drawn| &drawn.tasks);
+        let shared = counts.shared();
+        // What is touched most, has most orders: a thing's chance is how often it is touched.
+        let mut drawn = stream.below(shared.things().iter().map(|thing| thing.times).sum());
+        let one = shared.things().iter().position(|thing| {
+            let is_it = drawn < thing.times;
+            drawn = drawn.wrapping_sub(thing.times);
+            is_it
+        });
+        let one = one.filter(|_| !stream.chance(SEEDS_OF_ALL, SEEDS));
+        let touches = one.map_or(shared.tasks(), |one| shared.things()[one].tasks.as_slice());
         let left = Left::new(touches.iter().map(|(task, times)| Steps::of(*task, *times)));
-        let thing = drawn.map_or(Thing::NONE, |drawn| Thing::new(drawn.object));
-        Surw { stream, thing, left, is_touched: true, intended: None }
-    }
-}
-
-/// Something that several tasks touch.
-#[derive(Clone, Copy)]
-struct Thing {
-    object: u64,
-    /// The kinds of call that touch it, by their bits: to look them up for each ready call at each step would be half of what a step costs.
-    kinds: u64,
-}
-
-impl Thing {
-    fn new(object: u64) -> Thing {
-        Thing { object, kinds: kinds_that_touch(object) }
-    }
-
-    /// Nothing: no call touches it.
-    const NONE: Thing = Thing { object: 0, kinds: 0 };
-
-    #[inline]
-    fn is_touched_by(self, call: &Ready) -> bool {
-        (call.object == self.object) & (self.kinds >> call.kind as u64 & 1 == 1)
+        let only = one.map_or(ALL, |one| one as u32);
+        Surw { stream, what: What { counts, only }, left, is_touched: true, intended: None }
     }
 }
 
@@ -63,11 +70,11 @@ impl Surw {
     // Without branches: whether a call is held is as good as random, and a processor that guesses wrong loses more time than the rest takes.
     #[inline]
     fn free(&self, calls: &[Ready]) -> u64 {
-        let (thing, is_somebody_meant) = (self.thing, self.intended.is_some());
+        let is_somebody_meant = self.intended.is_some();
         let meant = self.intended.map_or(0, number);
         calls.iter().rev().fold(0, |free, call| {
             let is_held =
-                thing.is_touched_by(call) & is_somebody_meant & (number((call.process, call.ordinal)) != meant);
+                self.what.is_touched_by(call) & is_somebody_meant & (number((call.process, call.ordinal)) != meant);
             free << 1 | u64::from(!is_held)
         })
     }
@@ -110,21 +117,10 @@ fn nth_bit(mut bits: u64, nth: u32) -> usize {
     bits.trailing_zeros() as usize
 }
 
-/// What is touched most, has most orders: a thing's chance is how often it is touched.
-fn draw_object<'a>(shared: &'a [Touched], stream: &mut Stream) -> Option<&'a Touched> {
-    let mut drawn = stream.below(shared.iter().map(|object| object.times).sum());
-    shared.iter().find(|object| {
-        let is_it = drawn < object.times;
-        drawn = drawn.wrapping_sub(object.times);
-        is_it
-    })
-}
-
 impl Strategy for Surw {
     fn next(&mut self, ready: &[Ready], _now_ns: u64) -> usize {
-        let thing = self.thing;
         if std::mem::take(&mut self.is_touched) {
-            let again = ready.iter().filter(|call| call.is_again && thing.is_touched_by(call));
+            let again = ready.iter().filter(|call| call.is_again && self.what.is_touched_by(call));
             let again = again.map(|call| (call.process, call.ordinal));
             self.intended = self.left.draw(again, &mut self.stream);
         }
@@ -134,7 +130,7 @@ impl Strategy for Surw {
             None => self.left.pick(ready, &mut self.stream),
         };
         let chosen = &ready[choice];
-        if thing.is_touched_by(chosen) {
+        if self.what.is_touched_by(chosen) {
             self.left.taken(chosen);
             self.is_touched = true;
         }
