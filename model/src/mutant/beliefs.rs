@@ -39,8 +39,8 @@ pub(super) const CATALOGUE: &[MutantInfo] = &[
         row: "T6",
         scenario: "contradiction-avalanche",
         invariant: "labels-agree",
-        // What is visited once finds its own label of before: a loop.
-        also: &["support-well-founded"],
+        // What is visited once finds its own label of before, a loop; or it keeps it, and a contradiction its flag.
+        also: &["support-well-founded", "contradictions-flagged"],
         ..MutantInfo::PLAIN
     },
     MutantInfo {
