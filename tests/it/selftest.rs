@@ -214,4 +214,11 @@ fn ctrl_c_prints_what_was_found() {
     let summary = lines.last().expect("a summary");
     assert_eq!((&summary["interrupted"], &summary["detected"]), (&json!(true), &json!(1)), "{summary}");
     assert_eq!(summary["survivors"], json!([]), "who had not the time has not survived");
+    let command = summary["reproduce"].as_str().expect("the command that goes on");
+    let run = lines[0]["runs"].as_u64().expect("runs");
+    let words =
+        ["selftest --mutants pid-reuse-ignored --strategies random --seeds ", "..100000000 --stop-after 2 --workers 3"];
+    assert!(words.iter().all(|part| command.contains(part)), "{command}");
+    let next = command.split("--seeds ").nth(1).and_then(|rest| rest.split("..").next()?.parse::<u64>().ok());
+    assert!(next.is_some_and(|next| next <= run), "{command} after {run} runs");
 }

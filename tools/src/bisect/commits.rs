@@ -13,6 +13,7 @@ use crate::measured::Stopwatch;
 use crate::report::{SCHEMA_VERSION, counted};
 use crate::reproducer::{self, Replayable};
 use crate::shell;
+use seedstorm_sim::metrics::Nanoseconds;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};

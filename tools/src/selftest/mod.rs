@@ -2,6 +2,7 @@
 //! `sweep`'s business.
 
 mod choice;
+mod geometric_mean;
 mod lines;
 mod statistics;
 mod table;

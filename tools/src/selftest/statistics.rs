@@ -1,4 +1,4 @@
-//! The figures of a self-test: medians of run lengths, geometric means. Shares are `sim::explore`'s. What they are taken of is in `trial`.
+//! The figures of a self-test: medians of run lengths. Shares are `sim::explore`'s, the geometric mean has a file of its own. What they are taken of is in `trial`.
 
 /// Run lengths: how much was run from one detection (or from the beginning) to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,11 +37,6 @@ impl Lengths {
     }
 }
 
-/// The geometric mean; `None` of nothing.
-pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,11 +64,5 @@ mod tests {
         assert_eq!(lengths(&[1, 2, 3, 4], 0).median(), Some(2));
         assert_eq!(lengths(&[1, 2, 3, 4], 9).median(), Some(3), "five lengths: the third");
         assert_eq!(lengths(&[10, 400], 90).median(), Some(400), "two of three are longer than 10");
-    }
-
-    #[test]
-    fn a_geometric_mean_is_a_product_s_root() {
-        assert!(geometric_mean(&[0.5, 2.0, 8.0]).is_some_and(|mean| (mean - 2.0).abs() < 1e-12));
-        assert_eq!(geometric_mean(&[]), None);
     }
 }

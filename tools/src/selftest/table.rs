@@ -7,6 +7,7 @@ use crate::cli::SelftestArguments;
 use crate::exit::Exit;
 use crate::report::{Screen, counted, grouped};
 use comfy_table::{Cell, CellAlignment, Table};
+use seedstorm_sim::explore::Share;
 use std::fmt::Write;
 
 const HEADINGS: [&str; 9] = [

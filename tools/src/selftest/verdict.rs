@@ -1,6 +1,6 @@
 //! What trials prove, all together: what is wrong, how the program ends, and the command that shows the first of it again.
 
-use super::statistics::geometric_mean;
+use super::geometric_mean::geometric_mean;
 use super::trial::{AGAIN_MAX, Stray, Trial};
 use crate::cli::SelftestArguments;
 use crate::exit::Exit;

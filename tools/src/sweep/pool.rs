@@ -109,3 +109,18 @@ impl Runner for Pool {
         self.workers.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seedstorm_sim::invariant::CrashPoints;
+    use seedstorm_sim::{Plan, Seed};
+
+    #[test]
+    fn trials_that_never_began_are_not_counted() {
+        let mut pool = Pool::new(2, 1, 0, Arc::default());
+        let trial = Trial { plan: Plan::plain("steady", Seed(1)), guide: None, crash_points: CrashPoints::None };
+        assert!(matches!(pool.run(vec![trial.clone(), trial]), Err(Stopped::Interrupted)));
+        assert_eq!(pool.trials(), 0);
+    }
+}
