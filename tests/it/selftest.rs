@@ -87,7 +87,7 @@ fn people_get_one_table_and_the_verdict_last() {
             .contains("2 failing seeds (at most the first 20 of each bug and strategy) judged without the bug: 0 fail")
     );
     let last = said.out.lines().last().expect("a last line");
-    assert_eq!(last, "PASSED 1 of 1 planted bugs detected, another invariant first in 0 seeds");
+    assert_eq!(last, "PASSED 1 of 1 planted bug detected, another invariant first in 0 seeds");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn what_is_not_known_is_refused_with_what_is() {
 fn a_self_test_of_nothing_is_no_pass() {
     let said = program().line("selftest --mutants board-lost-update --seeds 0");
     assert_eq!(said.code, Some(4), "{said:?}");
-    assert!(said.out.contains("NOTHING RAN: 0 of 1 planted bugs detected"), "{}", said.out);
+    assert!(said.out.contains("NOTHING RAN: 0 of 1 planted bug detected"), "{}", said.out);
 }
 
 #[test]
