@@ -324,6 +324,8 @@ fn a_connection_that_the_code_returned_and_nobody_took_leaves_no_lock_behind() {
             })
             .await;
             drop(work);
+            // Nobody awaits the code: what its connection would do as it is closed has no effect. A living one would remove the WAL.
+            assert!(sys.stat("/db-wal").await.is_ok());
             let rows = sys.blocking(|_| {
                 let db = open_wal("/db").expect("it opens");
                 db.execute_batch("BEGIN IMMEDIATE").expect("nobody holds the write lock");
