@@ -8,11 +8,11 @@ use crate::interrupt::{self, Reached};
 use crate::keep;
 use crate::measured::{self, LAST_EVENTS};
 use crate::misplaced;
-use crate::report::{Human, RunEvent, RunObject, RunResult, Screen, Sink};
+use crate::report::{EventLine, Human, RunEvent, RunObject, RunResult, Screen, Sink};
 use crate::seeds;
 use crate::shell;
 use crate::traced::Tracing;
-use seedstorm_sim::invariant::CrashPoints;
+use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::schedule::{Guide, Turns};
 use seedstorm_sim::{Plan, Seed, Settings};
 use std::io::Write;
@@ -169,6 +169,8 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
     let mut unwritten = traced.err().map(|error| format!("{error:#}"));
     let mut result = RunResult::new(scenario, plan, &measured.outcome, measured.wall_ns);
     let mut last_events = Vec::new();
+    let look =
+        |violation: &Violation| measured::last_events(scenario, plan, settings(), violation.step, how.last_events);
     if let Some(violation) = measured.outcome.violations.first() {
         match how.artifacts {
             Some(folder) => {
@@ -182,19 +184,12 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
                     Err(Problem::Interrupted(_)) => say_unkept(),
                     Err(Problem::Internal(error)) => {
                         unwritten = unwritten.or(Some(format!("{error:#}")));
-                        last_events =
-                            measured::last_events(scenario, plan, settings(), violation.step, how.last_events)?;
+                        last_events = unless_interrupted(look(violation))?;
                     }
                     Err(problem) => return Err(problem),
                 }
             }
-            None if how.last_events > 0 => {
-                match measured::last_events(scenario, plan, settings(), violation.step, how.last_events) {
-                    Ok(found) => last_events = found,
-                    Err(Problem::Interrupted(_)) => {}
-                    Err(problem) => return Err(problem),
-                }
-            }
+            None if how.last_events > 0 => last_events = unless_interrupted(look(violation))?,
             None => {}
         }
     }
@@ -205,6 +200,14 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
         result.replay = Some(replay);
     }
     Ok(Ran { result, last_events, unwritten, drift_step })
+}
+
+/// The last events, or none if Ctrl-C came before them: the verdict is there already.
+fn unless_interrupted(events: Result<Vec<EventLine>>) -> Result<Vec<EventLine>> {
+    match events {
+        Err(Problem::Interrupted(_)) => Ok(Vec::new()),
+        events => events,
+    }
 }
 
 /// Says that a failure was found, and not kept.
