@@ -9,7 +9,7 @@ use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Exit, Plan};
 use sqlite_support::writers::{Kept, Use, add, rows};
 use sqlite_support::{fault, number, open, open_wal, pass, plan};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -300,4 +300,39 @@ impl seedstorm_sim::invariant::Invariant for NoQuitter {
         }
         Ok(())
     }
+}
+
+#[test]
+fn a_connection_that_the_code_returned_and_nobody_took_leaves_no_lock_behind() {
+    pass(&plan(1), |_, world| {
+        world.process("leaver", 0, |sys| async move {
+            let has_returned = Rc::new(Cell::new(false));
+            let returns = has_returned.clone();
+            let mut work = sys.blocking(move |_| {
+                let db = open_wal("/db").expect("it opens");
+                db.execute_batch("CREATE TABLE t(x); BEGIN IMMEDIATE; INSERT INTO t VALUES(1)").expect("it is written");
+                returns.set(true);
+                db
+            });
+            // The code returns as it is resumed, and the poll that follows doesn't come to it any more.
+            std::future::poll_fn(|context| {
+                if has_returned.get() {
+                    return Poll::Ready(());
+                }
+                assert!(pin!(&mut work).poll(context).is_pending());
+                Poll::Pending
+            })
+            .await;
+            drop(work);
+            // Nobody awaits the code: what its connection would do as it is closed has no effect. A living one would remove the WAL.
+            assert!(sys.stat("/db-wal").await.is_ok());
+            let rows = sys.blocking(|_| {
+                let db = open_wal("/db").expect("it opens");
+                db.execute_batch("BEGIN IMMEDIATE").expect("nobody holds the write lock");
+                number(&db, "SELECT count(*) FROM t")
+            });
+            assert_eq!(rows.await, Ok(0), "its transaction never was committed");
+            Exit::success()
+        });
+    });
 }

@@ -87,7 +87,7 @@ fn people_get_one_table_and_the_verdict_last() {
             .contains("2 failing seeds (at most the first 20 of each bug and strategy) judged without the bug: 0 fail")
     );
     let last = said.out.lines().last().expect("a last line");
-    assert_eq!(last, "PASSED 1 of 1 planted bugs detected, another invariant first in 0 seeds");
+    assert_eq!(last, "PASSED 1 of 1 planted bug detected, another invariant first in 0 seeds");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn what_is_not_known_is_refused_with_what_is() {
 fn a_self_test_of_nothing_is_no_pass() {
     let said = program().line("selftest --mutants board-lost-update --seeds 0");
     assert_eq!(said.code, Some(4), "{said:?}");
-    assert!(said.out.contains("NOTHING RAN: 0 of 1 planted bugs detected"), "{}", said.out);
+    assert!(said.out.contains("NOTHING RAN: 0 of 1 planted bug detected"), "{}", said.out);
 }
 
 #[test]
@@ -214,4 +214,11 @@ fn ctrl_c_prints_what_was_found() {
     let summary = lines.last().expect("a summary");
     assert_eq!((&summary["interrupted"], &summary["detected"]), (&json!(true), &json!(1)), "{summary}");
     assert_eq!(summary["survivors"], json!([]), "who had not the time has not survived");
+    let command = summary["reproduce"].as_str().expect("the command that goes on");
+    let run = lines[0]["runs"].as_u64().expect("runs");
+    let words =
+        ["selftest --mutants pid-reuse-ignored --strategies random --seeds ", "..100000000 --stop-after 2 --workers 3"];
+    assert!(words.iter().all(|part| command.contains(part)), "{command}");
+    let next = command.split("--seeds ").nth(1).and_then(|rest| rest.split("..").next()?.parse::<u64>().ok());
+    assert!(next.is_some_and(|next| next <= run), "{command} after {run} runs");
 }

@@ -22,6 +22,8 @@ pub fn all() -> &'static [Known] {
 enum Habit {
     None,
     Abort,
+    /// Aborts only in the first run of a process.
+    AbortFresh,
     Hang,
     /// Hangs only in the first run of a process.
     HangFresh,
@@ -49,6 +51,11 @@ struct Test {
 const OWN: &[Test] = &[
     Test { name: "steady", about: "writes files and passes", habit: Habit::None },
     Test { name: "aborts", about: "ends its process in bad seeds", habit: Habit::Abort },
+    Test {
+        name: "aborts-fresh",
+        about: "ends its process in bad seeds that are the first of it",
+        habit: Habit::AbortFresh,
+    },
     Test { name: "hangs", about: "makes no system call for ever in bad seeds", habit: Habit::Hang },
     Test {
         name: "hangs-fresh",
@@ -170,8 +177,8 @@ async fn write_files(sys: Sys, habit: Habit, rounds: u64, before: u64) -> Exit {
 
 async fn misbehave(sys: &Sys, habit: Habit, before: u64) {
     match habit {
-        Habit::Abort => std::process::abort(),
-        Habit::HangFresh if before > 0 => {}
+        Habit::HangFresh | Habit::AbortFresh if before > 0 => {}
+        Habit::Abort | Habit::AbortFresh => std::process::abort(),
         Habit::Hang | Habit::HangFresh => loop {
             std::hint::spin_loop();
         },

@@ -7,7 +7,7 @@ use crate::exit::Result;
 use crate::keep;
 use crate::measured::{self, Measured};
 use crate::picture::{self, Findings, PICTURE_FILE};
-use crate::report::{EventLine, Human, RunEvent, RunResult, Sink};
+use crate::report::{EventLine, Human, RunEvent, RunResult, Screen, Sink};
 use crate::reproducer::{self, Reproducer};
 use crate::shell;
 use crate::traced::Tracing;
@@ -90,7 +90,7 @@ pub(crate) fn keep_lost(
 
 fn publish(
     catalogue: Catalogue,
-    draft: keep::Draft,
+    draft: keep::DraftFolder,
     folder: &Path,
     reproducer: &Reproducer,
     result: &RunResult,
@@ -170,7 +170,7 @@ fn summary(
     command: &str,
 ) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
-    let mut human = Human::new(&mut text, false);
+    let mut human = Human::new(&mut text, Screen::default());
     // How long it took is no part of what happened: the same failure again is the same summary.
     let result = RunResult { wall_ns: 0, reproducer: None, ..result.clone() };
     human.event(&RunEvent::Drawn { plan: &reproducer.plan, note: None })?;

@@ -5,8 +5,10 @@ use crate::artifacts::TRACE_FILE;
 use crate::catalogue::Catalogue;
 use crate::cli::CompareArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed};
+use crate::interrupt;
+use crate::keep;
 use crate::measured;
-use crate::report::{SCHEMA_VERSION, grouped};
+use crate::report::{SCHEMA_VERSION, counted, grouped};
 use crate::reproducer::{self, Replayable};
 use crate::shell;
 use crate::traced::{self, Tracing};
@@ -22,11 +24,15 @@ use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
+/// What some editors begin a text in UTF-8 with.
+const BYTE_ORDER_MARK: [u8; 3] = *b"\xEF\xBB\xBF";
+
 /// Compares.
 ///
 /// # Errors
 /// What can't be read or run; an output that can't be written.
 pub(crate) fn compare(catalogue: Catalogue, arguments: &CompareArguments) -> Result<Exit> {
+    interrupt::flag()?;
     let mut sides = [Side::open(catalogue, &arguments.first)?, Side::open(catalogue, &arguments.second)?];
     let parting = part(&mut sides, arguments.context)?;
     let mut text = Vec::new();
@@ -61,17 +67,7 @@ struct Side {
     /// What `replay` can run again.
     runs_again: Option<PathBuf>,
     /// A trace that was made for this, removed at the end.
-    _temporary: Option<Temporary>,
-}
-
-/// A file that goes away.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // One that stays is no reason to fail.
-        let _ = std::fs::remove_file(&self.0);
-    }
+    _temporary: Option<keep::Draft>,
 }
 
 impl Side {
@@ -87,7 +83,7 @@ impl Side {
             return Ok(Side { trace, runs_again: None, _temporary: None });
         }
         let temporary = run_traced(catalogue, path)?;
-        let trace = traced::open(&temporary.0).map_err(|error| Problem::usage(format!("{error:#}")))?;
+        let trace = traced::open(temporary.path()).map_err(|error| Problem::usage(format!("{error:#}")))?;
         Ok(Side { trace, runs_again: Some(path.to_owned()), _temporary: Some(temporary) })
     }
 
@@ -130,16 +126,16 @@ impl Side {
     }
 }
 
-/// Whether a file holds text: traces begin with a byte that no text has.
+/// Whether a file holds text: traces begin with a byte that no text has. A byte order mark is text, too.
 fn is_text(path: &Path) -> std::io::Result<bool> {
     use std::io::Read;
-    let mut first = [0];
-    let read = File::open(path)?.read(&mut first)?;
-    Ok(read == 0 || first[0].is_ascii())
+    let mut head = Vec::new();
+    File::open(path)?.take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut head)?;
+    Ok(head == BYTE_ORDER_MARK || head.first().is_none_or(u8::is_ascii))
 }
 
 /// Runs a reproducer or a plan, and keeps its trace for as long as it is needed.
-fn run_traced(catalogue: Catalogue, path: &Path) -> Result<Temporary> {
+fn run_traced(catalogue: Catalogue, path: &Path) -> Result<keep::Draft> {
     let (plan, turns, crash_points) = match reproducer::read(path)? {
         Replayable::Plan(plan) => (*plan, None, CrashPoints::None),
         // A violation that is found at a crash point ends the run there.
@@ -148,9 +144,9 @@ fn run_traced(catalogue: Catalogue, path: &Path) -> Result<Temporary> {
     let scenario = catalogue.named(&plan.scenario)?;
     scenario.check(&plan).map_err(|error| Problem::usage(format!("{}: {error}", path.display())))?;
     let folder = std::env::temp_dir();
-    let free = (0..).map(|number| folder.join(format!("seedstorm-compare-{}-{number}.bin", std::process::id())));
-    let temporary = Temporary(free.into_iter().find(|path| !path.exists()).unwrap_or_default());
-    let tracing = Tracing::create(&temporary.0)?;
+    // Anybody may write there: what has a name already is neither opened nor followed.
+    let (temporary, file) = keep::Draft::file(&folder).map_err(|error| keep::unwritten(&folder, &error))?;
+    let tracing = Tracing::to(file, temporary.path());
     let settings = Settings {
         crash_points,
         guide: turns.map(|turns| Guide { turns, ..Guide::default() }),
@@ -253,14 +249,14 @@ fn place(
 impl Parting {
     fn tell(&self, output: &mut impl Write) -> std::io::Result<()> {
         let Some(exact) = &self.exact else {
-            return writeln!(output, "the same {} events", grouped(self.events));
+            return writeln!(output, "the same {}", counted(self.events, "event"));
         };
         writeln!(output, "{}", exact.difference.as_deref().unwrap_or_default())?;
         match &self.in_deeds {
             None => writeln!(
                 output,
-                "\ntimes, bytes and numbers aside they do the same to the end: {} events",
-                grouped(self.events)
+                "\ntimes, bytes and numbers aside they do the same to the end: {}",
+                counted(self.events, "event")
             ),
             Some(place) => {
                 writeln!(

@@ -1,4 +1,4 @@
-//! Durations as people write and read them: `30s`, `1m30s`, `250ms`. Nothing here reads a clock.
+//! Durations as people write them: `30s`, `1m30s`, `250ms`. How they are told is `sim::metrics`'s business; nothing here reads a clock.
 
 /// Units from the largest, with their length in nanoseconds.
 const UNITS: [(&str, u64); 6] = [
@@ -59,25 +59,6 @@ fn scaled(number: &str, unit_ns: u64) -> Option<u64> {
     whole_ns.checked_add(u64::try_from(fraction_ns).ok()?)
 }
 
-/// A duration in nanoseconds, for people: three digits and the unit that suits it.
-pub(crate) fn words(ns: u64) -> String {
-    let (name, unit_ns) = UNITS[2..].iter().find(|(_, unit_ns)| ns >= *unit_ns).copied().unwrap_or(("ns", 1));
-    let (whole, rest) = (ns / unit_ns, ns % unit_ns);
-    let decimals = match whole {
-        _ if rest == 0 => 0,
-        0..=9 => 2,
-        10..=99 => 1,
-        _ => 0,
-    };
-    if decimals == 0 {
-        return format!("{whole}{name}");
-    }
-    let hundredths = rest * 100 / unit_ns;
-    let fraction = format!("{hundredths:02}");
-    let fraction = fraction[..decimals].trim_end_matches('0');
-    if fraction.is_empty() { format!("{whole}{name}") } else { format!("{whole}.{fraction}{name}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,22 +97,6 @@ mod tests {
             let error = parse(text).expect_err(text);
             assert!(error.contains(part), "{text}: {error}");
             assert!(error.contains("30s"), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn words_have_three_digits() {
-        for (ns, text) in [
-            (0, "0ns"),
-            (999, "999ns"),
-            (1_000, "1us"),
-            (1_530, "1.53us"),
-            (15_300_000, "15.3ms"),
-            (30_000_000_000, "30s"),
-            (153_456_000_000, "153s"),
-            (10_020_000, "10ms"),
-        ] {
-            assert_eq!(words(ns), text);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Exit codes, and the problems that end a command before it has a verdict. Which verdict a run has is in `report`.
 
+use crate::interrupt::Reached;
 use std::io;
 use std::process::ExitCode;
 
@@ -23,7 +24,7 @@ pub enum Exit {
     Unclear = 125,
     /// `replay --git-bisect`: our own error (what ends `git bisect run`).
     Broken = 128,
-    /// A signal ended a sweep that had found nothing until then (128 and SIGINT, as shells say it).
+    /// A signal ended a command before it had its verdict (128 and SIGINT, as shells say it). A sweep that had found a failure by then has one.
     Interrupted = 130,
 }
 
@@ -40,8 +41,34 @@ pub(crate) enum Problem {
     Usage(String),
     /// Whoever read the output has closed it: nothing is left to say, and nobody to say it to.
     OutputClosed,
+    /// A signal ended it.
+    Interrupted(Interrupted),
     /// The harness or the machine it runs on is broken.
     Internal(anyhow::Error),
+}
+
+/// When a signal ended a command.
+#[derive(Clone, Debug)]
+pub(crate) enum Interrupted {
+    /// While something was run.
+    Running(Reached),
+    /// At something else, in words.
+    Else(&'static str),
+}
+
+impl From<Reached> for Interrupted {
+    fn from(reached: Reached) -> Interrupted {
+        Interrupted::Running(reached)
+    }
+}
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Interrupted::Running(reached) => write!(f, "the run was ended {reached}"),
+            Interrupted::Else(words) => f.write_str(words),
+        }
+    }
 }
 
 impl std::fmt::Display for Problem {
@@ -49,6 +76,7 @@ impl std::fmt::Display for Problem {
         match self {
             Problem::Usage(message) => f.write_str(message),
             Problem::OutputClosed => f.write_str("the output was closed"),
+            Problem::Interrupted(when) => write!(f, "interrupted: {when}"),
             Problem::Internal(error) => write!(f, "{error:#}"),
         }
     }

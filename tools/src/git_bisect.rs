@@ -4,8 +4,10 @@
 use crate::catalogue::Catalogue;
 use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed};
+use crate::interrupt;
+use crate::report::counted;
 use crate::reproducer::{self, REPRODUCER_FORMAT, Replayable};
-use crate::sweep::{Pool, WORKER_INVARIANTS, interrupt_flag, jobs};
+use crate::sweep::{Pool, WORKER_INVARIANTS, jobs};
 use seedstorm_sim::explore::presence::{Effort, Presence, Recorded, Verdict, presence};
 use seedstorm_sim::explore::{Share, Stopped};
 use serde::{Deserialize, Serialize};
@@ -94,7 +96,9 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
         Ok(report) => report,
         Err(Problem::Usage(why)) => Report::of(Judged::Broken, why),
         Err(Problem::Internal(error)) => Report::of(Judged::Broken, format!("{error:#}")),
-        Err(Problem::OutputClosed) => Report::of(Judged::Broken, "the output was closed"),
+        Err(problem @ (Problem::OutputClosed | Problem::Interrupted(_))) => {
+            Report::of(Judged::Broken, problem.to_string())
+        }
     };
     let mut output = std::io::stdout();
     let told = output.write_all(in_words(&report, arguments.json)?.as_bytes()).and_then(|()| output.flush());
@@ -155,7 +159,7 @@ fn judge(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Report> {
         plan: recorded.plan,
         turns,
     };
-    let mut pool = Pool::new(jobs(None, u64::MAX), RUN_LIMIT_NS, BUDGET_NS, interrupt_flag()?);
+    let mut pool = Pool::new(jobs(None, u64::MAX), RUN_LIMIT_NS, BUDGET_NS, interrupt::flag()?);
     let effort = Effort { counts_all: arguments.count_all, expected: arguments.expected };
     match presence(&question, &mut pool, effort) {
         Ok(found) => Ok(report(found)),
@@ -168,15 +172,15 @@ fn judge(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Report> {
 fn report(found: Presence) -> Report {
     let runs = found.runs();
     let Presence { verdict, follows, nearby, random, drift, followed } = found;
-    let of = |share: Share| format!("{} of {}", share.count, share.of);
+    let of = |share: Share| format!("{} of {}", share.count, counted(share.of, "run"));
     let (verdict, why) = match verdict {
         Verdict::There if follows => {
             (Judged::There, "the run that follows the recorded turns fails as recorded".to_owned())
         }
         Verdict::There if nearby.count > 0 => {
-            (Judged::There, format!("{} runs near the recorded one fail as recorded", of(nearby)))
+            (Judged::There, format!("{} near the recorded one fail as recorded", of(nearby)))
         }
-        Verdict::There => (Judged::There, format!("{} runs at random fail as recorded", of(random))),
+        Verdict::There => (Judged::There, format!("{} at random fail as recorded", of(random))),
         Verdict::Gone => {
             // The share that would show itself with 95 % in so many runs.
             let share = (1.0 - 0.05_f64.powf(1.0 / runs as f64)) * 100.0;

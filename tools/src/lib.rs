@@ -16,6 +16,7 @@ mod exit;
 mod export;
 mod fault_options;
 mod git_bisect;
+mod interrupt;
 mod keep;
 mod list;
 mod log;
@@ -53,7 +54,10 @@ use std::process::ExitCode;
 
 /// Runs the command line of this process over `scenarios`.
 pub fn main_with(scenarios: &'static [Known]) -> ExitCode {
-    git_bisect::unless_no_verdict(panics::catch(|| main_here(scenarios))).into()
+    let exit = git_bisect::unless_no_verdict(panics::catch(|| main_here(scenarios)));
+    // What was interrupted may still be at work, and can't remove what it has begun.
+    keep::remove_all();
+    exit.into()
 }
 
 fn main_here(scenarios: &'static [Known]) -> Exit {
@@ -75,6 +79,7 @@ fn main_here(scenarios: &'static [Known]) -> Exit {
         Ok(exit) => exit,
         Err(Problem::OutputClosed) => Exit::Pass,
         Err(Problem::Usage(message)) => complain("error", &message, Exit::Usage),
+        Err(Problem::Interrupted(when)) => complain("interrupted", &when.to_string(), Exit::Interrupted),
         Err(Problem::Internal(error)) => complain("internal error", &format!("{error:#}"), Exit::Internal),
     }
 }

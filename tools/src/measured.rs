@@ -1,10 +1,12 @@
 //! One run with its real time, and the last events before its violation. Which runs there are is for the commands to say.
 
-use crate::exit::{Problem, Result};
+use crate::catalogue::Known;
+use crate::exit::Result;
+use crate::interrupt;
 use crate::report::EventLine;
 use seedstorm_sim::kernel::{Listener, View};
 use seedstorm_sim::trace::{Event, layer};
-use seedstorm_sim::{Outcome, Plan, Scenario, Settings};
+use seedstorm_sim::{Outcome, Plan, Settings};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -23,10 +25,10 @@ pub(crate) struct Measured {
 /// Runs a plan.
 ///
 /// # Errors
-/// A plan that can't be run: that is its author's to change.
-pub(crate) fn run(scenario: &(dyn Scenario + Sync), plan: &Plan, settings: Settings) -> Result<Measured> {
+/// A plan that can't be run: that is its author's to change. [`crate::exit::Problem::Interrupted`].
+pub(crate) fn run(scenario: Known, plan: &Plan, settings: Settings) -> Result<Measured> {
     let stopwatch = Stopwatch::start();
-    let outcome = seedstorm_sim::run(scenario, plan, settings).map_err(|error| Problem::usage(error.to_string()))?;
+    let outcome = interrupt::run(scenario, plan, settings)?;
     Ok(Measured { outcome, wall_ns: stopwatch.elapsed_ns() })
 }
 
@@ -35,7 +37,7 @@ pub(crate) fn run(scenario: &(dyn Scenario + Sync), plan: &Plan, settings: Setti
 /// # Errors
 /// As [`run`].
 pub(crate) fn last_events(
-    scenario: &(dyn Scenario + Sync),
+    scenario: Known,
     plan: &Plan,
     settings: Settings,
     until_step: u64,
@@ -50,7 +52,7 @@ pub(crate) fn last_events(
 /// # Errors
 /// As [`run`].
 pub(crate) fn with_last_events(
-    scenario: &(dyn Scenario + Sync),
+    scenario: Known,
     plan: &Plan,
     settings: Settings,
     also: Listener,
@@ -60,7 +62,7 @@ pub(crate) fn with_last_events(
 }
 
 fn with_some_events(
-    scenario: &(dyn Scenario + Sync),
+    scenario: Known,
     plan: &Plan,
     settings: Settings,
     mut also: Listener,

@@ -1,7 +1,7 @@
 //! The state of the machine at a moment of a run, for people: processes, locks, files, tables, queues, and what programs last said that they believe. When to
 //! look is `until`'s business.
 
-use crate::report::grouped;
+use crate::report::{counted, grouped};
 use seedstorm_sim::kernel::View;
 use seedstorm_sim::metrics::Nanoseconds;
 use seedstorm_sim::schedule::Ready;
@@ -205,11 +205,12 @@ impl Looking<'_, '_> {
             let pending = disk.pending(inode).len();
             let data = match (disk.is_range_durable(inode, 0, len_bytes), pending) {
                 (true, 0) => "durable".to_owned(),
+                (true, 1) => "what it holds is durable, 1 operation is not".to_owned(),
                 (true, count) => format!("what it holds is durable, {count} operations are not"),
-                (false, count) => format!("NOT durable: {count} operations pending"),
+                (false, count) => format!("NOT durable: {} pending", counted(count as u64, "operation")),
             };
             let name = if disk.is_entry_durable(&path) { "" } else { "; its name is NOT durable" };
-            format!("{path}  {} bytes, {data}{name}", grouped(len_bytes))
+            format!("{path}  {}, {data}{name}", counted(len_bytes, "byte"))
         };
         disk.files().map(line).collect()
     }
@@ -227,11 +228,7 @@ impl Looking<'_, '_> {
                 Err(why) => lines.push(format!("{path}: it can't be read: {why}")),
                 Ok(found) => {
                     for table in found {
-                        let rows = if table.count == 1 {
-                            "1 row".to_owned()
-                        } else {
-                            format!("{} rows", grouped(table.count))
-                        };
+                        let rows = counted(table.count, "row");
                         lines.push(format!("{path} {} ({}): {rows}", table.name, table.columns.join(", ")));
                         let row = |row: &Vec<String>| {
                             let values: Vec<String> = row.iter().map(|value| brief(value)).collect();
@@ -255,7 +252,8 @@ impl Looking<'_, '_> {
             .mailboxes()
             .into_iter()
             .map(|mailbox| {
-                format!("{}: {} of at most {} messages", mailbox.address, mailbox.messages, mailbox.messages_max)
+                let most = counted(mailbox.messages_max as u64, "message");
+                format!("{}: {} of at most {most}", mailbox.address, mailbox.messages)
             })
             .collect();
         let under_way = self.view.messages_in_flight();

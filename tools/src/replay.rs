@@ -3,8 +3,9 @@
 use crate::blob;
 use crate::catalogue::{Catalogue, Known};
 use crate::cli::ReplayArguments;
-use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
+use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwritten};
 use crate::git_bisect;
+use crate::interrupt;
 use crate::keep;
 use crate::measured::LAST_EVENTS;
 use crate::report::{Replayed, RunEvent, RunResult};
@@ -37,6 +38,7 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
     if let (Some((reproducer, changed)), Some(chosen)) = (&mut again.recorded, arguments.check.crash_points) {
         explore_otherwise(reproducer, changed, chosen);
     }
+    interrupt::flag()?;
     let scenario = catalogue.named(&again.plan.scenario)?;
     scenario.check(&again.plan).map_err(|error| Problem::usage(error.to_string()))?;
     if let Some(step) = arguments.until {
@@ -68,7 +70,16 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
         last_events: if arguments.json { 0 } else { events_max(arguments) },
     };
     let turns = how.turns;
-    let Ran { mut result, last_events, unwritten, drift_step } = run_one(scenario, &again.plan, how)?;
+    let ran = match run_one(scenario, &again.plan, how) {
+        Err(Problem::Interrupted(Interrupted::Running(reached))) => {
+            sink.event(&RunEvent::Interrupted { plan: &again.plan, reached }).or_else(unless_closed)?;
+            let command = command(catalogue.program(), arguments);
+            sink.event(&RunEvent::Done { reproduce: Some(&command) }).or_else(unless_closed)?;
+            return Ok(Exit::Interrupted);
+        }
+        ran => ran?,
+    };
+    let Ran { mut result, last_events, unwritten, drift_step } = ran;
     if let (true, Some(step)) = (arguments.strict, drift_step) {
         return stop_at_drift(scenario, catalogue.program(), arguments, &again.plan, turns, &result, step);
     }

@@ -3,19 +3,21 @@
 use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
 use crate::cli::RunArguments;
-use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
+use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwritten};
+use crate::interrupt::{self, Reached};
 use crate::keep;
 use crate::measured::{self, LAST_EVENTS};
 use crate::misplaced;
-use crate::report::{Human, RunEvent, RunObject, RunResult, Sink, colours_are_wanted};
+use crate::report::{EventLine, Human, RunEvent, RunObject, RunResult, Screen, Sink};
 use crate::seeds;
 use crate::shell;
 use crate::traced::Tracing;
-use seedstorm_sim::invariant::CrashPoints;
+use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::schedule::{Guide, Turns};
 use seedstorm_sim::{Plan, Seed, Settings};
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 /// Runs.
 ///
@@ -30,11 +32,12 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
         return print_plans(&planned);
     }
     keep::check_folder(&arguments.artifacts.artifacts)?;
+    let interrupt = interrupt::flag()?;
     let mut tracing = arguments.trace.as_deref().map(Tracing::create).transpose()?;
     let mut sink = sink(arguments.json);
     let (mut reproduce, mut not_written) = (None, None);
     let mut exit = if planned.is_empty() { Exit::Vacuous } else { Exit::Pass };
-    for (scenario, plan) in &planned {
+    for (index, (scenario, plan)) in planned.iter().enumerate() {
         let from = arguments.plan.as_ref().map(|path| path.display().to_string());
         sink.event(&RunEvent::Drawn { plan, note: from.as_deref() }).or_else(unless_closed)?;
         let how = How {
@@ -46,11 +49,30 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
             artifacts: Some(&arguments.artifacts.artifacts),
             last_events: if arguments.json { 0 } else { LAST_EVENTS },
         };
-        let Ran { result, last_events, unwritten, .. } = run_one(*scenario, plan, how)?;
+        let ran = match interrupt.load(Ordering::Relaxed) {
+            true => Err(Problem::Interrupted(Reached::default().into())),
+            false => run_one(*scenario, plan, how),
+        };
+        let Ran { result, last_events, unwritten, .. } = match ran {
+            Ok(ran) => ran,
+            Err(Problem::Interrupted(Interrupted::Running(reached))) => {
+                sink.event(&RunEvent::Interrupted { plan, reached }).or_else(unless_closed)?;
+                exit = worse(exit, Exit::Interrupted);
+                let left: Vec<&str> = planned[index..].iter().map(|(scenario, _)| scenario.name()).collect();
+                reproduce.get_or_insert_with(|| {
+                    command(catalogue.program(), arguments, &left.join(","), plan.seed, arguments.trace.as_deref())
+                });
+                break;
+            }
+            Err(problem) => return Err(problem),
+        };
         not_written = not_written.or(unwritten);
         exit = worse(exit, exit_of(&result));
         if exit != Exit::Pass {
-            reproduce.get_or_insert_with(|| command(catalogue.program(), arguments, &result));
+            reproduce.get_or_insert_with(|| match &result.reproducer {
+                Some(path) => shell::line([catalogue.program(), "replay", path]),
+                None => command(catalogue.program(), arguments, &result.scenario, plan.seed, None),
+            });
         }
         sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
     }
@@ -61,7 +83,7 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
 /// The form of output of `run` and `replay`.
 pub(crate) fn sink(json: bool) -> Box<dyn Sink> {
     let output = std::io::stdout();
-    if json { Box::new(RunObject::new(output)) } else { Box::new(Human::new(output, colours_are_wanted())) }
+    if json { Box::new(RunObject::new(output)) } else { Box::new(Human::new(output, Screen::of_stdout())) }
 }
 
 fn plans(catalogue: Catalogue, arguments: &RunArguments) -> Result<Vec<(Known, Plan)>> {
@@ -147,6 +169,8 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
     let mut unwritten = traced.err().map(|error| format!("{error:#}"));
     let mut result = RunResult::new(scenario, plan, &measured.outcome, measured.wall_ns);
     let mut last_events = Vec::new();
+    let look =
+        |violation: &Violation| measured::last_events(scenario, plan, settings(), violation.step, how.last_events);
     if let Some(violation) = measured.outcome.violations.first() {
         match how.artifacts {
             Some(folder) => {
@@ -156,17 +180,16 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
                         result.reproducer = Some(kept.reproducer.display().to_string());
                         last_events = kept.last_events;
                     }
+                    // The failure is told all the same, and its seed brings it back.
+                    Err(Problem::Interrupted(_)) => say_unkept(),
                     Err(Problem::Internal(error)) => {
                         unwritten = unwritten.or(Some(format!("{error:#}")));
-                        last_events =
-                            measured::last_events(scenario, plan, settings(), violation.step, how.last_events)?;
+                        last_events = unless_interrupted(look(violation))?;
                     }
                     Err(problem) => return Err(problem),
                 }
             }
-            None if how.last_events > 0 => {
-                last_events = measured::last_events(scenario, plan, settings(), violation.step, how.last_events)?;
-            }
+            None if how.last_events > 0 => last_events = unless_interrupted(look(violation))?,
             None => {}
         }
     }
@@ -177,6 +200,20 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
         result.replay = Some(replay);
     }
     Ok(Ran { result, last_events, unwritten, drift_step })
+}
+
+/// The last events, or none if Ctrl-C came before them: the verdict is there already.
+fn unless_interrupted(events: Result<Vec<EventLine>>) -> Result<Vec<EventLine>> {
+    match events {
+        Err(Problem::Interrupted(_)) => Ok(Vec::new()),
+        events => events,
+    }
+}
+
+/// Says that a failure was found, and not kept.
+fn say_unkept() {
+    // If stderr is closed, the result must do.
+    let _ = writeln!(std::io::stderr(), "interrupted: before the failure was kept");
 }
 
 /// A run that took no step shows nothing.
@@ -192,20 +229,28 @@ pub(crate) fn exit_of(result: &RunResult) -> Exit {
 fn worse(one: Exit, other: Exit) -> Exit {
     match (one, other) {
         (Exit::Violated, _) | (_, Exit::Violated) => Exit::Violated,
+        (Exit::Interrupted, _) | (_, Exit::Interrupted) => Exit::Interrupted,
         (Exit::Pass, other) => other,
         (one, _) => one,
     }
 }
 
-fn command(program: &str, arguments: &RunArguments, result: &RunResult) -> String {
-    if let Some(path) = &result.reproducer {
-        return shell::line([program, "replay", path]);
+/// The command line that runs some of the scenarios again.
+fn command(program: &str, arguments: &RunArguments, scenarios: &str, seed: Seed, trace: Option<&Path>) -> String {
+    let mut words = vec!["run".to_owned()];
+    match &arguments.plan {
+        Some(path) => words.extend(["--plan".to_owned(), path.display().to_string()]),
+        None => {
+            words.extend(["--scenarios".to_owned(), scenarios.to_owned(), "--seed".to_owned(), seed.0.to_string()]);
+            words.extend(arguments.draw.words());
+        }
     }
-    if let Some(path) = &arguments.plan {
-        let (path, check) = (path.display().to_string(), arguments.check.words());
-        return shell::line([program, "run", "--plan", &path].into_iter().chain(check.iter().map(String::as_str)));
+    words.extend(arguments.check.words());
+    if arguments.without_invariants {
+        words.push("--without-invariants".to_owned());
     }
-    let (seed, draw) = (result.seed.to_string(), [arguments.draw.words(), arguments.check.words()].concat());
-    let words = [program, "run", "--scenarios", &result.scenario, "--seed", &seed];
-    shell::line(words.into_iter().chain(draw.iter().map(String::as_str)))
+    if let Some(path) = trace {
+        words.extend(["--trace".to_owned(), path.display().to_string()]);
+    }
+    shell::line([program].into_iter().chain(words.iter().map(String::as_str)))
 }

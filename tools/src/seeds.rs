@@ -1,5 +1,6 @@
 //! Ranges of seeds as a command line gives them, and a seed for who names none. Drawing from a seed is the business of `sim`.
 
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Seeds from `first`, so many of them.
@@ -9,6 +10,26 @@ pub(crate) struct Seeds {
     pub(crate) first: u64,
     /// How many.
     pub(crate) count: u64,
+}
+
+/// As a command line takes them.
+impl fmt::Display for Seeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Seeds { first, count } = self;
+        match first.checked_add(*count) {
+            Some(end) => write!(f, "{first}..{end}"),
+            // The last seed of all is among them, and no number comes after it.
+            None => write!(f, "{first}..={}", u64::MAX),
+        }
+    }
+}
+
+impl Seeds {
+    /// Those that are left without the first ones.
+    pub(crate) fn after(self, done: u64) -> Seeds {
+        let done = done.min(self.count);
+        Seeds { first: self.first.saturating_add(done), count: self.count - done }
+    }
 }
 
 /// Reads `A..B` (without B), `A..=B`, or one seed `A`.
@@ -67,8 +88,12 @@ mod tests {
             ("18446744073709551615..=18446744073709551615", u64::MAX, 1),
             ("0..18446744073709551615", 0, u64::MAX),
         ] {
-            assert_eq!(parse(text), Ok(Seeds { first, count }), "{text}");
+            let seeds = Seeds { first, count };
+            assert_eq!(parse(text), Ok(seeds), "{text}");
+            assert_eq!(parse(&seeds.to_string()), Ok(seeds), "{seeds}");
         }
+        let left = Seeds { first: 5, count: 10 }.after(3);
+        assert_eq!((left.to_string().as_str(), left.after(20).to_string().as_str()), ("8..15", "15..15"));
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
 use crate::cli::ShrinkArguments;
-use crate::exit::{Exit, Problem, Result, unless_closed};
+use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed};
+use crate::interrupt;
 use crate::keep;
 use crate::picture::{self, Shrinkage};
-use crate::report::grouped;
+use crate::report::{counted, grouped};
 use crate::reproducer::{self, Replayable, Reproducer};
 use crate::shell;
-use crate::sweep::{Pool, interrupt_flag, jobs};
+use crate::sweep::{Pool, jobs};
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use seedstorm_sim::explore::{Runner, Shrunk, Size, Stopped, Trial, shrink};
@@ -34,7 +35,7 @@ pub(crate) fn shrink_command(catalogue: Catalogue, arguments: &ShrinkArguments) 
     let scenario = catalogue.named(&recorded.plan.scenario)?;
     scenario.check(&recorded.plan).map_err(|error| Problem::usage(error.to_string()))?;
     let output = Output::of(arguments)?;
-    let mut pool = Pool::new(jobs(arguments.jobs, u64::MAX), TRIAL_LIMIT_NS, arguments.budget, interrupt_flag()?);
+    let mut pool = Pool::new(jobs(arguments.jobs, u64::MAX), TRIAL_LIMIT_NS, arguments.budget, interrupt::flag()?);
     let first = first(&mut pool, &recorded, &arguments.reproducer)?;
     let progress = Progress::new(first.size());
     let found = shrink(&mut pool, first.clone(), scenario.plainest(), &mut |best| progress.at(best));
@@ -76,6 +77,9 @@ fn first(pool: &mut Pool, recorded: &Reproducer, path: &Path) -> Result<Shrunk> 
     let trial = Trial { plan: recorded.plan.clone(), guide, crash_points: recorded.crash_points };
     let mut tried = match pool.run(vec![trial]) {
         Ok(tried) => tried,
+        Err(Stopped::Interrupted) if pool.is_interrupted() => {
+            return Err(Problem::Interrupted(Interrupted::Else("the failure had not been seen once")));
+        }
         Err(Stopped::Interrupted) => {
             return Err(Problem::usage("the time was over before the failure had been seen once"));
         }
@@ -173,20 +177,21 @@ fn tell(scenario: Known, arguments: &ShrinkArguments, told: &Told<'_>) -> Result
             () => ", nothing more can go",
         };
         format!(
-            "{} seed {}: {}\n  {}\n  {}\n  {} runs in {seconds:.1} s{ended}\n\nviolated: {}\n  {}\n\nreproducer: {}\n\n{command}\n",
+            "{} seed {}: {}\n  {}\n  {}\n  {} in {seconds:.1} s{ended}\n\nviolated: {}\n  {}\n\nreproducer: {}\n\n{command}\n",
             scenario.name(),
             smallest.plan.seed.0,
             smallest.violation.fingerprint,
             sizes(from, to),
             format_args!("steps {} → {}", grouped(first.steps), grouped(smallest.steps)),
-            grouped(pool.trials()),
+            counted(pool.trials(), "run"),
             smallest.violation.invariant,
             smallest.violation.message.replace('\n', "\n  "),
             path.display(),
         )
     };
     output.write_all(text.as_bytes()).and_then(|()| output.flush()).or_else(unless_closed)?;
-    Ok(Exit::Pass)
+    // What is smaller by then is kept and told, but it is not known to be the smallest.
+    Ok(if pool.is_interrupted() { Exit::Interrupted } else { Exit::Pass })
 }
 
 fn sizes(from: Size, to: Size) -> String {

@@ -1,7 +1,7 @@
 //! Trace files on the real file system, and where two of them part. Their format is `sim`'s.
 
 use crate::exit::Result;
-use crate::keep;
+use crate::keep::{self, Output};
 use anyhow::Context;
 use seedstorm_sim::Outcome;
 use seedstorm_sim::kernel::Listener;
@@ -13,17 +13,22 @@ use std::path::{Path, PathBuf};
 
 /// A trace that a run writes.
 pub(crate) struct Tracing {
-    writer: Writer<File>,
+    writer: Writer<Output>,
     path: PathBuf,
 }
 
 impl Tracing {
-    /// Creates the file, before the run.
+    /// Begins the file, before the run. It gets its name when it is whole.
     ///
     /// # Errors
-    /// It can't be created.
+    /// It can't be written there.
     pub(crate) fn create(path: &Path) -> Result<Tracing> {
-        Ok(Tracing { writer: Writer::new(keep::create(path)?), path: path.to_owned() })
+        Ok(Tracing::to(keep::output(path, true)?, path))
+    }
+
+    /// Writes to an output that is there, and is told by this path.
+    pub(crate) fn to(output: impl Into<Output>, path: &Path) -> Tracing {
+        Tracing { writer: Writer::new(output.into()), path: path.to_owned() }
     }
 
     /// The listener for the run's settings.
@@ -38,8 +43,8 @@ impl Tracing {
     pub(crate) fn finish(self, outcome: &Outcome) -> anyhow::Result<()> {
         let ending = Some(Ending::from(outcome));
         let written = self.writer.finish(outcome.trace_hash, ending);
-        written.with_context(|| format!("writing the trace {}", self.path.display()))?;
-        Ok(())
+        let written = written.and_then(Output::finish);
+        written.with_context(|| format!("writing the trace {}", self.path.display()))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::catalogue::Known;
 use crate::exit::{Exit, Problem, Result};
 use crate::measured;
 use crate::moment_state::{Follower, MomentState};
-use crate::report::{SCHEMA_VERSION, grouped};
+use crate::report::{SCHEMA_VERSION, counted, grouped};
 use crate::words::Narrator;
 use seedstorm_sim::kernel::View;
 use seedstorm_sim::metrics::Nanoseconds;
@@ -83,8 +83,9 @@ impl Until<'_> {
         let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(state) = seen.state else {
             return Err(Problem::usage(format!(
-                "--until {}: nothing happens at that step; the run has {} steps",
-                self.step, seen.steps
+                "--until {}: nothing happens at that step; the run has {}",
+                self.step,
+                counted(seen.steps, "step")
             )));
         };
         self.tell(&state, &seen.events)?;

@@ -15,6 +15,11 @@ pub struct Share {
 const Z: f64 = 1.959_963_984_540_054;
 
 impl Share {
+    /// This share, unless it is of nothing: for those who must not take that for a half.
+    pub fn known(self) -> Option<Share> {
+        (self.of > 0).then_some(self)
+    }
+
     /// The share itself, from 0 to 1; of nothing, a half: it may be anything.
     pub fn value(self) -> f64 {
         if self.of == 0 { 0.5 } else { self.count as f64 / self.of as f64 }
@@ -60,6 +65,8 @@ mod tests {
             assert!((found.0 - low).abs() < 5e-5 && (found.1 - high).abs() < 5e-5, "{count} of {of}: {found:?}");
         }
         assert_eq!(Share::default().interval(), (0.0, 1.0));
+        assert_eq!(Share::default().known(), None);
+        assert_eq!(Share { count: 0, of: 1 }.known().map(Share::value), Some(0.0));
     }
 
     #[test]

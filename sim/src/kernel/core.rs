@@ -499,7 +499,8 @@ impl Core {
             self.no_progress(format!("the step budget of {} is used up", self.steps_max), "steps");
         } else {
             let (left, calm_ns) = (self.unfinished, self.plan.calm_ns);
-            let message = format!("{left} processes have not finished {calm_ns} ns into the calm phase");
+            let who = if left == 1 { "1 process has".to_owned() } else { format!("{left} processes have") };
+            let message = format!("{who} not finished {calm_ns} ns into the calm phase");
             self.no_progress(message, "time");
         }
     }

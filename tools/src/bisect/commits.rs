@@ -6,14 +6,14 @@
 use super::repository::{Repository, Workplace, git_command, run_to_end};
 use super::step::{self, Job, Step};
 use crate::cli::BisectArguments;
-use crate::duration::words;
 use crate::exit::{Exit, Problem, Result};
 use crate::git_bisect::{Judged, Report};
+use crate::interrupt;
 use crate::measured::Stopwatch;
-use crate::report::SCHEMA_VERSION;
+use crate::report::{SCHEMA_VERSION, counted};
 use crate::reproducer::{self, Replayable};
 use crate::shell;
-use crate::sweep::interrupt_flag;
+use seedstorm_sim::metrics::Nanoseconds;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ struct Outcome {
 pub(crate) fn bisect(arguments: &BisectArguments, range: &str) -> Result<Exit> {
     let stopwatch = Stopwatch::start();
     let reproducer = readable(&arguments.file)?;
-    let interrupt = interrupt_flag()?;
+    let interrupt = interrupt::flag()?;
     let repository = Repository::here(range)?;
     let workplace = Workplace::create(&repository)?;
     let mut job = Job {
@@ -170,7 +170,7 @@ fn tell(
     for line in &confidence {
         writeln!(output, "  {line}")?;
     }
-    writeln!(output, "\n{} commits in {}\n\n{command}", outcome.steps.len(), words(wall_ns))?;
+    writeln!(output, "\n{} in {}\n\n{command}", counted(outcome.steps.len() as u64, "commit"), Nanoseconds(wall_ns))?;
     output.flush()?;
     Ok(())
 }
@@ -194,8 +194,10 @@ fn confidence(repository: &Repository, outcome: &Outcome) -> Vec<String> {
         let missed = (1.0 - there.value()).powf(here.of as f64);
         let missed = if missed < 1e-4 { "under 0.01 %".to_owned() } else { format!("{:.2} %", missed * 100.0) };
         lines.push(format!(
-            "at the bad end {} of {} runs {kind} fail: if it were there too, {} such runs would have missed it with a chance of {missed}",
-            there.count, there.of, here.of
+            "at the bad end {} of {} {kind} fail: if it were there too, {} such would have missed it with a chance of {missed}",
+            there.count,
+            counted(there.of, "run"),
+            here.of
         ));
     }
     if let Some(drift) = drift {
@@ -203,7 +205,8 @@ fn confidence(repository: &Repository, outcome: &Outcome) -> Vec<String> {
     }
     let skipped = outcome.steps.iter().filter(|step| step.report.verdict == Judged::Unclear).count();
     if skipped > 0 {
-        lines.push(format!("{skipped} commits on the way could not be judged and were left out"));
+        let (commits, were) = (counted(skipped as u64, "commit"), if skipped == 1 { "was" } else { "were" });
+        lines.push(format!("{commits} on the way could not be judged and {were} left out"));
     }
     lines
 }

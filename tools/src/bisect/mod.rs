@@ -14,10 +14,11 @@ pub(crate) use subject::Subject;
 use crate::artifacts;
 use crate::catalogue::Catalogue;
 use crate::cli::BisectArguments;
-use crate::exit::{Exit, Problem, Result};
+use crate::exit::{Exit, Interrupted, Problem, Result};
+use crate::interrupt;
 use crate::picture::{Bisected, Estimate};
 use crate::shell;
-use crate::sweep::{Pool, interrupt_flag, jobs};
+use crate::sweep::{Pool, jobs};
 use moment::Moment;
 use progress::Progress;
 use seedstorm_sim::explore::Stopped;
@@ -46,8 +47,8 @@ pub(crate) fn step(job: &Path) -> Result<Exit> {
 }
 
 fn in_time(catalogue: Catalogue, arguments: &BisectArguments) -> Result<Exit> {
+    let interrupt = interrupt::flag()?;
     let subject = Subject::read(catalogue, &arguments.file)?;
-    let interrupt = interrupt_flag()?;
     let jobs = jobs(arguments.jobs, u64::MAX);
     let mut pool = Pool::new(jobs, arguments.seed_timeout, arguments.budget, interrupt);
     let question = Question {
@@ -60,7 +61,12 @@ fn in_time(catalogue: Catalogue, arguments: &BisectArguments) -> Result<Exit> {
     let progress = Progress::start();
     let found = search(&question, &mut pool, &mut |doing| progress.tell(doing));
     progress.finish();
-    let found = found.map_err(|refused| refusal(arguments, &refused))?;
+    let found = match found {
+        Err(Refused::Stopped(Stopped::Interrupted)) if pool.is_interrupted() => {
+            return Err(Problem::Interrupted(Interrupted::Else("not even one run came to its end")));
+        }
+        found => found.map_err(|refused| refusal(arguments, &refused))?,
+    };
     let cost = Cost { runs: pool.trials(), wall_ns: pool.elapsed_ns(), is_interrupted: pool.is_interrupted() };
     let steps: Vec<u64> = found.decisive.iter().map(|decisive| decisive.step).collect();
     let moments = moment::look(&subject, &steps)?;
@@ -86,7 +92,8 @@ fn in_time(catalogue: Catalogue, arguments: &BisectArguments) -> Result<Exit> {
     output.flush()?;
     match &found.stopped {
         Some(Stopped::Broken(why)) => Err(Problem::Internal(anyhow::anyhow!("the search ended early: {why}"))),
-        Some(Stopped::Interrupted) if cost.is_interrupted && found.decisive.is_empty() => Ok(Exit::Interrupted),
+        // What was found by then is told, but there may be more.
+        Some(Stopped::Interrupted) if cost.is_interrupted => Ok(Exit::Interrupted),
         _ => Ok(Exit::Pass),
     }
 }

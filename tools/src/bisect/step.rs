@@ -3,7 +3,7 @@
 use super::repository::{git_command, run_to_end};
 use crate::exit::{Exit, Result};
 use crate::git_bisect::{Judged, Report};
-use crate::sweep::interrupt_flag;
+use crate::interrupt;
 use anyhow::Context;
 use seedstorm_sim::explore::Share;
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ impl Step {
 pub(crate) fn command(job: &Path) -> Result<Exit> {
     let text = fs::read_to_string(job).with_context(|| format!("reading {}", job.display()))?;
     let job: Job = serde_json::from_str(&text).with_context(|| format!("reading {}", job.display()))?;
-    let interrupt = interrupt_flag()?;
+    let interrupt = interrupt::flag()?;
     let step = take(&job, false, &|| interrupt.load(Ordering::Relaxed))?;
     Ok(step.report.verdict.exit())
 }

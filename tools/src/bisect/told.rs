@@ -1,10 +1,10 @@
 //! What a search in time has found, told to people and to machines. How it was found is in `sim::explore::bisect`.
 
 use super::{Moment, Subject};
-use crate::duration::words;
-use crate::report::{SCHEMA_VERSION, grouped};
+use crate::report::{SCHEMA_VERSION, counted, grouped};
 use seedstorm_sim::explore::bisect::{Decisive, Found, Place};
 use seedstorm_sim::explore::{Share, Stopped};
+use seedstorm_sim::metrics::Nanoseconds;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::Path;
@@ -63,7 +63,7 @@ impl Told<'_> {
         if let Some(why) = self.cut() {
             writeln!(output, "\n{why}: this is what was found by then")?;
         }
-        writeln!(output, "\n{} runs in {}\n", grouped(self.cost.runs), words(self.cost.wall_ns))?;
+        writeln!(output, "\n{} in {}\n", counted(self.cost.runs, "run"), Nanoseconds(self.cost.wall_ns))?;
         writeln!(output, "{}", self.command)
     }
 
@@ -270,10 +270,10 @@ fn percent(share: f64) -> String {
 fn share(share: Share) -> String {
     let (low, high) = share.interval();
     format!(
-        "{} ({} of {} runs, 95 % interval {} to {})",
+        "{} ({} of {}, 95 % interval {} to {})",
         percent(share.value()),
         share.count,
-        share.of,
+        counted(share.of, "run"),
         percent(low),
         percent(high)
     )

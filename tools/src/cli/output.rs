@@ -3,6 +3,9 @@
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
+/// Where failures are kept when nothing is said.
+pub(super) const ARTIFACTS: &str = "artifacts";
+
 /// How much of a run is printed while it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogLevel {
@@ -18,6 +21,6 @@ pub(crate) enum LogLevel {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ArtifactArguments {
     /// The folder that reproducers of failures are written to; nothing in it is ever overwritten.
-    #[arg(long, value_name = "DIR", default_value = "artifacts")]
+    #[arg(long, value_name = "DIR", default_value = ARTIFACTS)]
     pub(crate) artifacts: PathBuf,
 }

@@ -1,7 +1,8 @@
 //! The arguments of `selftest`. Which mutants and strategies their lists name is `selftest::choice`'s business.
 
-use super::sweep::positive_duration;
+use super::sweep::{SEED_TIMEOUT, positive_duration};
 use super::{CheckArguments, DrawArguments};
+use crate::duration;
 use crate::seeds::{self, Seeds};
 use clap::Args;
 
@@ -33,7 +34,7 @@ pub(crate) struct SelftestArguments {
     pub(crate) jobs: Option<u32>,
 
     /// How much real time a seed may take before its worker is ended.
-    #[arg(long, value_name = "5m", default_value = "5m", value_parser = positive_duration)]
+    #[arg(long, value_name = "5m", default_value = SEED_TIMEOUT, value_parser = positive_duration)]
     pub(crate) seed_timeout: u64,
 
     /// Print one JSON line for each planted bug and strategy, and a last one with the summary.
@@ -66,6 +67,27 @@ pub(crate) struct SelftestArguments {
 }
 
 impl SelftestArguments {
+    /// The words of a command line that does the same with other planted bugs, strategies and seeds.
+    pub(crate) fn words(&self, mutants: &str, strategies: &str, seeds: Seeds) -> Vec<String> {
+        let seeds = seeds.to_string();
+        let mut words: Vec<String> =
+            ["selftest", "--mutants", mutants, "--strategies", strategies, "--seeds", &seeds].map(str::to_owned).into();
+        let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        if let Some(count) = self.stop_after {
+            add("--stop-after", count.to_string());
+        }
+        if let Some(jobs) = self.jobs {
+            add("--jobs", jobs.to_string());
+        }
+        if duration::parse(SEED_TIMEOUT) != Ok(self.seed_timeout) {
+            add("--seed-timeout", format!("{}ns", self.seed_timeout));
+        }
+        words.extend([self.draw(None, None).words(), self.check.words()].concat());
+        let forms = [("--json", self.json), ("--markdown", self.markdown), ("--confusion", self.confusion)];
+        words.extend(forms.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(name, _)| name.to_owned()));
+        words
+    }
+
     /// How plans are drawn, under a strategy and with a planted bug if they are given. Its words are those that `run` takes.
     pub(crate) fn draw(&self, strategy: Option<&str>, mutant: Option<&str>) -> DrawArguments {
         let mutant = mutant.map(|name| format!("{}={name}", seedstorm_sim::plan::MUTANT));

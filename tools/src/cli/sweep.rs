@@ -1,9 +1,18 @@
 //! The arguments of `sweep`.
 
+use super::output::ARTIFACTS;
 use super::{ArtifactArguments, CheckArguments, DrawArguments};
 use crate::duration;
 use crate::seeds::{self, Seeds};
 use clap::Args;
+use std::fmt;
+use std::path::Path;
+
+/// Which share runs twice where nothing is said.
+const DETERMINISM: &str = "2%";
+
+/// How long a seed may take where nothing is said.
+pub(super) const SEED_TIMEOUT: &str = "5m";
 
 /// Run many seeds.
 #[derive(Debug, Args)]
@@ -25,11 +34,11 @@ pub(crate) struct SweepArguments {
     pub(crate) max_failures: Option<u64>,
 
     /// The share of seeds that run twice, the second time in a fresh process; at least one seed, unless it is 0%.
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = Share::parse)]
+    #[arg(long, value_name = "PERCENT", default_value = DETERMINISM, value_parser = Share::parse)]
     pub(crate) determinism: Share,
 
     /// How much real time a seed may take before its worker is ended.
-    #[arg(long, value_name = "5m", default_value = "5m", value_parser = positive_duration)]
+    #[arg(long, value_name = "5m", default_value = SEED_TIMEOUT, value_parser = positive_duration)]
     pub(crate) seed_timeout: u64,
 
     /// Where failures are kept.
@@ -49,6 +58,35 @@ pub(crate) struct SweepArguments {
     pub(crate) draw: DrawArguments,
 }
 
+impl SweepArguments {
+    /// The words of a command line that runs other seeds in the same way.
+    pub(crate) fn words(&self, seeds: Seeds) -> Vec<String> {
+        let mut words =
+            ["sweep", "--scenarios", &self.scenarios, "--seeds", &seeds.to_string()].map(str::to_owned).to_vec();
+        let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        if let Some(jobs) = self.jobs {
+            add("--jobs", jobs.to_string());
+        }
+        if let Some(max) = self.max_failures {
+            add("--max-failures", max.to_string());
+        }
+        if self.determinism.to_string() != DETERMINISM {
+            add("--determinism", self.determinism.to_string());
+        }
+        if duration::parse(SEED_TIMEOUT) != Ok(self.seed_timeout) {
+            add("--seed-timeout", format!("{}ns", self.seed_timeout));
+        }
+        if self.artifacts.artifacts != Path::new(ARTIFACTS) {
+            add("--artifacts", self.artifacts.artifacts.display().to_string());
+        }
+        words.extend([self.check.words(), self.draw.words()].concat());
+        if self.json {
+            words.push("--json".to_owned());
+        }
+        words
+    }
+}
+
 pub(super) fn positive_duration(text: &str) -> Result<u64, String> {
     match duration::parse(text)? {
         0 => Err("it must be longer than nothing".to_owned()),
@@ -59,6 +97,17 @@ pub(super) fn positive_duration(text: &str) -> Result<u64, String> {
 /// A share, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share(u32);
+
+/// As a command line takes it.
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, fraction) = (self.0 / 10_000, self.0 % 10_000);
+        match fraction {
+            0 => write!(f, "{whole}%"),
+            fraction => write!(f, "{whole}.{}%", format!("{fraction:04}").trim_end_matches('0')),
+        }
+    }
+}
 
 impl Share {
     const WHOLE: u32 = 1_000_000;
@@ -116,6 +165,13 @@ mod tests {
         assert_eq!(taken("100%", 4), [0, 1, 2, 3]);
         assert!(taken("0%", 1000).is_empty());
         assert_eq!(taken("50", 4), [1, 3]);
+    }
+
+    #[test]
+    fn a_share_is_written_as_it_is_read() {
+        for text in ["0%", "2%", "100%", "0.5%", "0.0001%", "12.3456%", "7.05%"] {
+            assert_eq!(Share::parse(text).expect("a share").to_string(), text);
+        }
     }
 
     #[test]

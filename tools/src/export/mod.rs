@@ -44,13 +44,14 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit> {
     let reader = Reader::new(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
     let written = match arguments.output.as_deref().filter(|output| *output != Path::new("-")) {
         None => write(arguments.format, reader, &mut BufWriter::new(io::stdout())),
-        Some(output) => {
-            keep::check_output(output, false)?;
-            let unwritten =
-                |error: io::Error| Problem::usage(format!("{}: can't be written: {error}", output.display()));
-            let mut out = BufWriter::new(File::create(output).map_err(unwritten)?);
-            match write(arguments.format, reader, &mut out) {
-                Err(Trouble::Output(error)) => return Err(unwritten(error)),
+        Some(path) => {
+            let mut out = BufWriter::new(keep::output(path, false)?);
+            let written = write(arguments.format, reader, &mut out).and_then(|()| {
+                let output = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+                Ok(output.finish()?)
+            });
+            match written {
+                Err(Trouble::Output(error)) => return Err(keep::unwritten(path, &error)),
                 other => other,
             }
         }

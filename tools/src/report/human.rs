@@ -1,8 +1,7 @@
 //! Output for people: what was drawn first, the verdict last. No field of the machine output is defined here.
 
-use super::{Metric, RunEvent, RunResult, Sink, SweepSummary};
-use crate::duration::words;
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use super::{Metric, RunEvent, RunResult, Screen, Sink, SweepSummary, counted, grouped};
+use comfy_table::{Cell, CellAlignment, Table};
 use seedstorm_sim::Plan;
 use seedstorm_sim::metrics::{Nanoseconds, Quantiles};
 use seedstorm_sim::plan::StrategyPlan;
@@ -12,20 +11,20 @@ use std::io::{self, Write};
 /// Tells people.
 pub(crate) struct Human<W> {
     output: W,
-    coloured: bool,
+    screen: Screen,
     /// Whether failures are told as words, too: long ones, which only logs want.
     tells_words: bool,
 }
 
 impl<W: Write> Human<W> {
-    /// Writes to `output`, with colours or without. Where the environment says `CI`, as services for continuous integration do, a log may be all that is kept of a
+    /// Writes to `output`, which can show so much. Where the environment says `CI`, as services for continuous integration do, a log may be all that is kept of a
     /// failure: then it is told as one word, too.
-    pub(crate) fn new(output: W, coloured: bool) -> Human<W> {
-        Human { output, coloured, tells_words: std::env::var_os("CI").is_some_and(|value| !value.is_empty()) }
+    pub(crate) fn new(output: W, screen: Screen) -> Human<W> {
+        Human { output, screen, tells_words: std::env::var_os("CI").is_some_and(|value| !value.is_empty()) }
     }
 
     fn verdict(&self, passed: bool) -> &'static str {
-        match (passed, self.coloured) {
+        match (passed, self.screen.has_colours) {
             (true, false) => "PASSED",
             (false, false) => "FAILED",
             (true, true) => "\x1b[1;32mPASSED\x1b[0m",
@@ -43,14 +42,17 @@ impl<W: Write> Human<W> {
         row("strategy", &plan.strategy.to_string())?;
         row("persistence", &format!("{:?}", plan.persistence).to_lowercase())?;
         row("latency", &plan.latency)?;
-        row("chaos, then calm", &format!("{}, then at most {}", words(plan.chaos_ns), words(plan.calm_ns)))?;
+        row(
+            "chaos, then calm",
+            &format!("{}, then at most {}", Nanoseconds(plan.chaos_ns), Nanoseconds(plan.calm_ns)),
+        )?;
         row("steps at most", &grouped(plan.steps_max))?;
         if let Some(bytes) = plan.disk_capacity_bytes {
             row("disk_capacity_bytes", &grouped(bytes))?;
         }
         for (name, skew_ns) in &plan.clock_skew_ns {
             let sign = if *skew_ns < 0 { "-" } else { "+" };
-            row(&format!("clock skew of {name}"), &format!("{sign}{}", words(skew_ns.unsigned_abs())))?;
+            row(&format!("clock skew of {name}"), &format!("{sign}{}", Nanoseconds(skew_ns.unsigned_abs())))?;
         }
         // Scenarios may draw the profiles as settings: those are shown already.
         let shown = ["latency", "persistence"];
@@ -65,9 +67,15 @@ impl<W: Write> Human<W> {
     }
 
     fn ended(&mut self, result: &RunResult, last_events: &[String]) -> io::Result<()> {
-        writeln!(self.output, "\n{}", summary_of_run(result))?;
+        writeln!(self.output, "\n{}", summary_of_run(result, self.screen))?;
         let verdict = self.verdict(result.passed());
-        writeln!(self.output, "{verdict} {} seed {} ({} steps)", result.scenario, result.seed, grouped(result.steps))?;
+        writeln!(
+            self.output,
+            "{verdict} {} seed {} ({})",
+            result.scenario,
+            result.seed,
+            counted(result.steps, "step")
+        )?;
         if let Some(replay) = &result.replay {
             let is = if replay.reproduced {
                 "the same violation, step and trace hash as recorded"
@@ -107,7 +115,7 @@ impl<W: Write> Human<W> {
     }
 
     fn swept(&mut self, summary: &SweepSummary) -> io::Result<()> {
-        writeln!(self.output, "\n{}", summary_of_sweep(summary))?;
+        writeln!(self.output, "\n{}", summary_of_sweep(summary, self.screen))?;
         let passed = summary.failed == 0 && summary.differences.is_empty() && summary.never_happened.is_empty();
         let verdict = if summary.seeds == 0 { "NOTHING RAN:" } else { self.verdict(passed) };
         let cut = if summary.interrupted { ", interrupted" } else { "" };
@@ -153,9 +161,13 @@ impl<W: Write> Sink for Human<W> {
         match event {
             RunEvent::Drawn { plan, note } => self.drawn(plan, *note),
             RunEvent::Ended { result, last_events } => self.ended(result, last_events),
+            RunEvent::Interrupted { plan, reached } => {
+                writeln!(self.output, "\nINTERRUPTED {} seed {} {reached}: no verdict\n", plan.scenario, plan.seed.0)
+            }
             RunEvent::SweepStarted { scenarios, seeds, runs, jobs } => {
-                let (names, runs) = (scenarios.join(", "), grouped(*runs));
-                writeln!(self.output, "sweep of {names}: seeds {seeds}, {runs} runs, {jobs} workers")?;
+                let (names, runs) = (scenarios.join(", "), counted(*runs, "run"));
+                let workers = counted(u64::from(*jobs), "worker");
+                writeln!(self.output, "sweep of {names}: seeds {seeds}, {runs}, {workers}")?;
                 self.output.flush()
             }
             RunEvent::SweepSeed(result) => match result.violations.first() {
@@ -182,18 +194,12 @@ impl<W: Write> Sink for Human<W> {
     }
 }
 
-fn table() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY);
-    table
-}
-
 fn add(table: &mut Table, name: &str, value: impl ToString) {
     table.add_row([Cell::new(name), Cell::new(value.to_string()).set_alignment(CellAlignment::Right)]);
 }
 
-fn summary_of_run(result: &RunResult) -> Table {
-    let mut table = table();
+fn summary_of_run(result: &RunResult, screen: Screen) -> Table {
+    let mut table = screen.table();
     add(&mut table, "steps", grouped(result.steps));
     add(&mut table, "events", grouped(result.events));
     add(&mut table, "simulated time", Nanoseconds(result.simulated_ns));
@@ -248,8 +254,8 @@ fn quantiles(latency: &Quantiles) -> String {
     [latency.p50, latency.p90, latency.p99, latency.max].map(|ns| Nanoseconds(ns).to_string()).join(" / ")
 }
 
-fn summary_of_sweep(summary: &SweepSummary) -> Table {
-    let mut table = table();
+fn summary_of_sweep(summary: &SweepSummary, screen: Screen) -> Table {
+    let mut table = screen.table();
     add(&mut table, "runs", grouped(summary.seeds));
     add(&mut table, "seeds per second", format!("{:.1}", summary.seeds_per_s));
     add(&mut table, "steps", grouped(summary.steps));
@@ -269,7 +275,7 @@ fn summary_of_sweep(summary: &SweepSummary) -> Table {
     }
     for (scenario, events) in &summary.coverage {
         for (name, coverage) in events {
-            let times = format!("{} in {} seeds", grouped(coverage.total), grouped(coverage.seeds));
+            let times = format!("{} in {}", grouped(coverage.total), counted(coverage.seeds, "seed"));
             add(&mut table, &format!("{scenario}: {name}"), times);
         }
     }
@@ -306,27 +312,12 @@ fn some_of(seeds: &[u64]) -> String {
     if more == 0 { shown.join(" ") } else { format!("{} and {more} more", shown.join(" ")) }
 }
 
-/// A number with its thousands apart.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_lists_read_well() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(1_234_567), "1 234 567");
+    fn lists_read_well() {
         assert_eq!(some_of(&[1, 2]), "1 2");
         assert_eq!(some_of(&(0..12).collect::<Vec<u64>>()), "0 1 2 3 4 5 6 7 8 9 and 2 more");
         assert_eq!(kinds(["kill", "pause", "kill"].into_iter()), "3: kill 2, pause 1");

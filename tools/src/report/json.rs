@@ -1,6 +1,7 @@
 //! Output for machines: one object for `run`, JSON lines for `sweep`. The fields are in `result` and `summary`.
 
 use super::{RunEvent, RunResult, SCHEMA_VERSION, Sink, SweepSummary};
+use crate::interrupt::Reached;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -8,12 +9,22 @@ use std::io::{self, Write};
 pub(crate) struct RunObject<W> {
     output: W,
     runs: Vec<RunResult>,
+    interrupted: Option<Interrupted>,
+}
+
+/// A run that has no result, since a signal ended it.
+#[derive(Serialize)]
+struct Interrupted {
+    scenario: String,
+    seed: u64,
+    #[serde(flatten)]
+    reached: Reached,
 }
 
 impl<W: Write> RunObject<W> {
     /// Writes to `output`.
     pub(crate) fn new(output: W) -> RunObject<W> {
-        RunObject { output, runs: Vec::new() }
+        RunObject { output, runs: Vec::new(), interrupted: None }
     }
 }
 
@@ -23,11 +34,23 @@ impl<W: Write> Sink for RunObject<W> {
         struct Runs<'a> {
             schema_version: u32,
             runs: &'a [RunResult],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            interrupted: Option<&'a Interrupted>,
+            /// Where it goes on then.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            command: Option<&'a str>,
         }
         match event {
             RunEvent::Ended { result, .. } => self.runs.push((*result).clone()),
-            RunEvent::Done { .. } => {
-                line(&mut self.output, &Runs { schema_version: SCHEMA_VERSION, runs: &self.runs })?
+            RunEvent::Interrupted { plan, reached } => {
+                let (scenario, seed) = (plan.scenario.clone(), plan.seed.0);
+                self.interrupted = Some(Interrupted { scenario, seed, reached: *reached });
+            }
+            RunEvent::Done { reproduce } => {
+                let interrupted = self.interrupted.as_ref();
+                let command = reproduce.filter(|_| interrupted.is_some());
+                let runs = Runs { schema_version: SCHEMA_VERSION, runs: &self.runs, interrupted, command };
+                line(&mut self.output, &runs)?
             }
             RunEvent::Drawn { .. }
             | RunEvent::SweepStarted { .. }
@@ -71,9 +94,11 @@ impl<W: Write> Sink for SweepLines<W> {
                 &mut self.output,
                 &Line::<SweepSummary> { kind: "summary", schema_version: SCHEMA_VERSION, fields: summary },
             ),
-            RunEvent::Drawn { .. } | RunEvent::Ended { .. } | RunEvent::SweepStarted { .. } | RunEvent::Done { .. } => {
-                Ok(())
-            }
+            RunEvent::Drawn { .. }
+            | RunEvent::Ended { .. }
+            | RunEvent::Interrupted { .. }
+            | RunEvent::SweepStarted { .. }
+            | RunEvent::Done { .. } => Ok(()),
         }
     }
 }

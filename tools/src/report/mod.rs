@@ -2,16 +2,19 @@
 
 mod human;
 mod json;
+mod numbers;
 mod result;
 mod summary;
 mod terminal;
 
-pub(crate) use human::{Human, grouped};
+pub(crate) use human::Human;
 pub(crate) use json::{RunObject, SweepLines};
+pub(crate) use numbers::{counted, grouped};
 pub(crate) use result::{Metric, Replayed, RunResult};
 pub(crate) use summary::{Coverage, Difference, FingerprintGroup, SweepSummary};
-pub(crate) use terminal::colours_are_wanted;
+pub(crate) use terminal::Screen;
 
+use crate::interrupt::Reached;
 use seedstorm_sim::Plan;
 use std::io;
 
@@ -37,6 +40,13 @@ pub(crate) enum RunEvent<'a> {
         /// The last events up to the violation, if there is one.
         last_events: &'a [EventLine],
     },
+    /// A run was interrupted.
+    Interrupted {
+        /// Its plan.
+        plan: &'a Plan,
+        /// How far it was.
+        reached: Reached,
+    },
     /// A sweep is about to start.
     SweepStarted {
         /// The names of its scenarios.
@@ -52,7 +62,7 @@ pub(crate) enum RunEvent<'a> {
     SweepSeed(&'a RunResult),
     /// A sweep has ended.
     SweepEnded(&'a SweepSummary),
-    /// All has been told. The command reproduces the first failure, if there was one.
+    /// All has been told. The command reproduces the first failure, if there was one; or it goes on where an interruption has ended this.
     Done {
         /// The command line to paste.
         reproduce: Option<&'a str>,

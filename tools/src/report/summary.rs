@@ -106,4 +106,7 @@ pub(crate) struct SweepSummary {
     pub(crate) workers_replaced: u64,
     /// Whether a signal or a closed output ended the sweep.
     pub(crate) interrupted: bool,
+    /// The command that goes on where a signal ended it, when nothing was wrong until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
 }

@@ -6,6 +6,7 @@ use super::verdict::{Finding, Ratio, Verdict};
 use crate::exit::Exit;
 use crate::report::{Coverage, SCHEMA_VERSION};
 use crate::seeds::Seeds;
+use seedstorm_sim::explore::Share;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -129,7 +130,7 @@ fn strays(strays: &[Stray]) -> Vec<StrayLine<'_>> {
 /// The output can't be written.
 pub(crate) fn trial(output: &mut impl Write, trial: &Trial, seeds: Seeds) -> io::Result<()> {
     let (info, share) = (trial.planted.info, trial.share());
-    let interval = share.interval();
+    let interval = share.known().map(Share::interval);
     let picked = trial.picked.iter().map(|(name, Picked { runs, detected })| {
         let line = PickedLine { runs: *runs, detected: *detected };
         (name.as_str(), line)
@@ -151,7 +152,7 @@ pub(crate) fn trial(output: &mut impl Write, trial: &Trial, seeds: Seeds) -> io:
             runs: trial.runs,
             steps: trial.steps,
             detected: share.count,
-            share: share.value(),
+            share: share.known().map(Share::value),
             share_low: interval.map(|(low, _)| low),
             share_high: interval.map(|(_, high)| high),
             first_detection: trial.detected.first().copied(),
@@ -162,7 +163,7 @@ pub(crate) fn trial(output: &mut impl Write, trial: &Trial, seeds: Seeds) -> io:
             fingerprints: fingerprints
                 .map(|(fingerprint, failures)| FingerprintLine { fingerprint, failures })
                 .collect(),
-            one_fingerprint: trial.one_fingerprint().value(),
+            one_fingerprint: trial.one_fingerprint().known().map(Share::value),
             picked: picked.collect(),
             coverage: &trial.coverage,
             plans_compared: trial.runs,

@@ -2,6 +2,7 @@
 //! `sweep`'s business.
 
 mod choice;
+mod geometric_mean;
 mod lines;
 mod statistics;
 mod table;
@@ -11,11 +12,14 @@ mod verdict;
 use crate::catalogue::Catalogue;
 use crate::cli::SelftestArguments;
 use crate::exit::{Exit, Result, unless_closed};
+use crate::interrupt;
 use crate::measured::Stopwatch;
-use crate::sweep;
+use crate::report::Screen;
+use crate::shell;
+use choice::Planted;
 use std::io::Write;
 use std::sync::atomic::Ordering;
-use trial::Bench;
+use trial::{Bench, Trial};
 use verdict::Verdict;
 
 /// Runs a self-test.
@@ -27,7 +31,7 @@ pub(crate) fn selftest(catalogue: Catalogue, arguments: &SelftestArguments) -> R
     let strategies = choice::strategies(arguments)?;
     let pairs: Vec<_> =
         mutants.iter().flat_map(|planted| strategies.iter().map(move |strategy| (*planted, strategy))).collect();
-    let interrupt = sweep::interrupt_flag()?;
+    let interrupt = interrupt::flag()?;
     let mut bench = Bench { catalogue, arguments, interrupt: &interrupt, without: trial::Without::new() };
     for (planted, strategy) in &pairs {
         bench.check(*planted, strategy)?;
@@ -47,7 +51,10 @@ pub(crate) fn selftest(catalogue: Catalogue, arguments: &SelftestArguments) -> R
         trials.push(trial);
     }
     let verdict = Verdict::of(&trials, interrupt.load(Ordering::Relaxed));
-    let reproduce = verdict.reproduce(catalogue.program(), arguments);
+    let reproduce = match verdict.exit {
+        Exit::Interrupted => going_on(catalogue.program(), arguments, &pairs, &trials),
+        _ => verdict.reproduce(catalogue.program(), arguments),
+    };
     if arguments.json {
         lines::summary(&mut output, &verdict, reproduce.as_deref(), stopwatch.elapsed_ns()).or_else(unless_closed)?;
         return Ok(verdict.exit);
@@ -61,7 +68,7 @@ pub(crate) fn selftest(catalogue: Catalogue, arguments: &SelftestArguments) -> R
             eprintln!("{command}");
         }
     } else {
-        let mut text = table::human(&verdict, arguments.confusion);
+        let mut text = table::human(&verdict, arguments.confusion, Screen::of_stdout());
         if let Some(command) = reproduce {
             text.push('\n');
             text.push_str(&command);
@@ -71,4 +78,33 @@ pub(crate) fn selftest(catalogue: Catalogue, arguments: &SelftestArguments) -> R
     }
     output.flush().or_else(unless_closed)?;
     Ok(verdict.exit)
+}
+
+/// The command that goes on where an interruption has ended this. A planted bug that was not done begins anew, unless it is the only one that is left.
+fn going_on(
+    program: &str,
+    arguments: &SelftestArguments,
+    pairs: &[(Planted, &String)],
+    trials: &[Trial],
+) -> Option<String> {
+    let done = trials.iter().take_while(|trial| trial.is_whole).count();
+    let left = &pairs[done..];
+    let mut mutants: Vec<&str> = left.iter().map(|(planted, _)| planted.info.name).collect();
+    mutants.dedup();
+    let (strategies, seeds) = match (left, &mutants[..]) {
+        ([], _) => return None,
+        ([(_, strategy)], _) => {
+            let told = trials.get(done).map_or(0, |trial| trial.told);
+            let seeds = arguments.seeds.after(told);
+            // All were run, but not all that is to be seen of them.
+            (strategy.to_string(), if seeds.count == 0 { arguments.seeds } else { seeds })
+        }
+        (left, [_]) => {
+            let strategies: Vec<&str> = left.iter().map(|(_, strategy)| strategy.as_str()).collect();
+            (strategies.join(","), arguments.seeds)
+        }
+        _ => (arguments.strategies.clone(), arguments.seeds),
+    };
+    let words = arguments.words(&mutants.join(","), &strategies, seeds);
+    Some(shell::line([program].into_iter().chain(words.iter().map(String::as_str))))
 }

@@ -1,28 +1,4 @@
-//! The figures of a self-test: shares with their intervals, medians of run lengths, geometric means. What they are taken of is in `trial`.
-
-use seedstorm_sim::explore;
-
-/// So many of so many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Share {
-    /// How many.
-    pub(crate) count: u64,
-    /// Of how many.
-    pub(crate) of: u64,
-}
-
-impl Share {
-    /// The share itself, from 0 to 1; `None` of nothing.
-    pub(crate) fn value(self) -> Option<f64> {
-        (self.of > 0).then(|| self.count as f64 / self.of as f64)
-    }
-
-    /// The 95 % interval by Wilson's score (Wilson 1927): unlike the plain normal one it means something for shares near 0 and 1.
-    pub(crate) fn interval(self) -> Option<(f64, f64)> {
-        let Share { count, of } = self;
-        (of > 0).then(|| explore::Share { count, of }.interval())
-    }
-}
+//! The figures of a self-test: medians of run lengths. Shares are `sim::explore`'s, the geometric mean has a file of its own. What they are taken of is in `trial`.
 
 /// Run lengths: how much was run from one detection (or from the beginning) to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,29 +37,12 @@ impl Lengths {
     }
 }
 
-/// The geometric mean; `None` of nothing.
-pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn lengths(finished: &[u64], unfinished: u64) -> Lengths {
         Lengths { finished: finished.to_vec(), unfinished }
-    }
-
-    #[test]
-    fn wilson_s_interval_is_the_known_one() {
-        // Computed by hand from the formula, to four places.
-        for (count, of, low, high) in
-            [(5, 10, 0.2366, 0.7634), (1, 500, 0.0004, 0.0112), (0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0)]
-        {
-            let found = Share { count, of }.interval().expect("an interval");
-            assert!((found.0 - low).abs() < 5e-5 && (found.1 - high).abs() < 5e-5, "{count} of {of}: {found:?}");
-        }
-        assert_eq!(Share { count: 0, of: 0 }.interval(), None);
     }
 
     #[test]
@@ -105,11 +64,5 @@ mod tests {
         assert_eq!(lengths(&[1, 2, 3, 4], 0).median(), Some(2));
         assert_eq!(lengths(&[1, 2, 3, 4], 9).median(), Some(3), "five lengths: the third");
         assert_eq!(lengths(&[10, 400], 90).median(), Some(400), "two of three are longer than 10");
-    }
-
-    #[test]
-    fn a_geometric_mean_is_a_product_s_root() {
-        assert!(geometric_mean(&[0.5, 2.0, 8.0]).is_some_and(|mean| (mean - 2.0).abs() < 1e-12));
-        assert_eq!(geometric_mean(&[]), None);
     }
 }

@@ -1,13 +1,13 @@
 //! A self-test for people: one table, what is wrong, the command last; and the same table in Markdown, for documents. No field of the machine output is
 //! defined here.
 
-use super::statistics::Share;
-use super::trial::{Trial, words};
+use super::trial::Trial;
 use super::verdict::Verdict;
 use crate::cli::SelftestArguments;
 use crate::exit::Exit;
-use crate::report::grouped;
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use crate::report::{Screen, counted, grouped};
+use comfy_table::{Cell, CellAlignment, Table};
+use seedstorm_sim::explore::Share;
 use std::fmt::Write;
 
 const HEADINGS: [&str; 9] = [
@@ -23,16 +23,16 @@ const HEADINGS: [&str; 9] = [
 ];
 
 /// The table, the findings, the verdict; not the command.
-pub(crate) fn human(verdict: &Verdict<'_>, is_confusion_wanted: bool) -> String {
+pub(crate) fn human(verdict: &Verdict<'_>, is_confusion_wanted: bool, screen: Screen) -> String {
     let mut text = String::new();
     let mut say = |line: &dyn std::fmt::Display| {
         // Writing to a string can't fail.
         let _ = writeln!(text, "{line}");
     };
-    say(&trials(verdict));
-    say(&coverage(verdict));
+    say(&trials(verdict, screen));
+    say(&coverage(verdict, screen));
     if is_confusion_wanted {
-        say(&confusion(verdict));
+        say(&confusion(verdict, screen));
     }
     say(&verdict.checked());
     for trial in verdict.scattered() {
@@ -60,13 +60,14 @@ pub(crate) fn conclusion(verdict: &Verdict<'_>) -> String {
     };
     let cut = if verdict.interrupted { ", interrupted" } else { "" };
     let wrong: usize = verdict.trials.iter().map(|trial| trial.wrong.len()).sum();
-    let (detected, mutants) = (verdict.detected(), verdict.mutants());
-    format!("{word} {detected} of {mutants} planted bugs detected, another invariant first in {wrong} seeds{cut}")
+    let (detected, mutants) = (verdict.detected(), counted(verdict.mutants() as u64, "planted bug"));
+    let wrong = counted(wrong as u64, "seed");
+    format!("{word} {detected} of {mutants} detected, another invariant first in {wrong}{cut}")
 }
 
-fn trials(verdict: &Verdict<'_>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(HEADINGS);
+fn trials(verdict: &Verdict<'_>, screen: Screen) -> Table {
+    let mut table = screen.table();
+    table.set_header(HEADINGS);
     for trial in verdict.trials {
         let cells = [
             trial.planted.info.name.to_owned(),
@@ -89,9 +90,9 @@ fn trials(verdict: &Verdict<'_>) -> Table {
 }
 
 /// How often everything happened that must happen sometimes. A bug may keep it from happening, so that is not judged here.
-fn coverage(verdict: &Verdict<'_>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["what must happen sometimes", "times", "in seeds"]);
+fn coverage(verdict: &Verdict<'_>, screen: Screen) -> Table {
+    let mut table = screen.table();
+    table.set_header(["what must happen sometimes", "times", "in seeds"]);
     for (scenario, events) in verdict.coverage() {
         for (name, coverage) in events {
             let counts = [coverage.total, coverage.seeds].map(grouped);
@@ -106,9 +107,9 @@ fn coverage(verdict: &Verdict<'_>) -> Table {
 const FINGERPRINTS_SHOWN: usize = 4;
 
 /// Which bug shows under which fingerprints, and which other bugs show under them too.
-fn confusion(verdict: &Verdict<'_>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(["mutant", "fingerprint", "failures", "also of"]);
+fn confusion(verdict: &Verdict<'_>, screen: Screen) -> Table {
+    let mut table = screen.table();
+    table.set_header(["mutant", "fingerprint", "failures", "also of"]);
     for [name, fingerprint, count, others] in confused(verdict) {
         let count = Cell::new(count).set_alignment(CellAlignment::Right);
         table.add_row([Cell::new(name), Cell::new(fingerprint), count, Cell::new(others)]);
@@ -146,7 +147,7 @@ pub(crate) fn markdown(verdict: &Verdict<'_>, arguments: &SelftestArguments) -> 
     }
     let given = [arguments.draw(None, None).words(), arguments.check.words()].concat();
     let given: String = given.iter().map(|word| format!(" {word}")).collect();
-    let (mutants, strategies, seeds) = (&arguments.mutants, &arguments.strategies, words(arguments.seeds));
+    let (mutants, strategies, seeds) = (&arguments.mutants, &arguments.strategies, arguments.seeds);
     // Writing to a string can't fail.
     let _ = writeln!(
         text,
@@ -200,11 +201,14 @@ fn detected(trial: &Trial) -> String {
 
 fn interval(share: Share) -> String {
     let tenths = |value: f64| format!("{:.1}", value * 100.0);
-    share.interval().map_or("-".to_owned(), |(low, high)| format!("{}–{} %", tenths(low), tenths(high)))
+    share
+        .known()
+        .map(Share::interval)
+        .map_or("-".to_owned(), |(low, high)| format!("{}–{} %", tenths(low), tenths(high)))
 }
 
 fn percent(share: Share) -> String {
-    share.value().map_or("-".to_owned(), |value| format!("{:.1} %", value * 100.0))
+    share.known().map(Share::value).map_or("-".to_owned(), |value| format!("{:.1} %", value * 100.0))
 }
 
 /// A median, or more than what was run.

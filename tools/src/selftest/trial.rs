@@ -2,13 +2,13 @@
 //! `verdict`, how it is told in `table` and `lines`.
 
 use super::choice::Planted;
-use super::statistics::{Lengths, Share};
+use super::statistics::Lengths;
 use crate::catalogue::Catalogue;
 use crate::cli::{SelftestArguments, Share as Portion};
 use crate::exit::{Problem, Result};
 use crate::report::{Coverage, RunEvent, RunResult, Sink};
-use crate::seeds::Seeds;
 use crate::sweep::{self, SeedSet, Sweep};
+use seedstorm_sim::explore::Share;
 use seedstorm_sim::plan::MUTANT;
 use seedstorm_sim::{Options, Seed};
 use std::collections::BTreeMap;
@@ -70,6 +70,8 @@ pub(crate) struct Trial {
     pub(crate) again: u64,
     /// Those that failed without it, too.
     pub(crate) unclean: Vec<Stray>,
+    /// How many of its seeds were run without a gap, from the first one on.
+    pub(crate) told: u64,
     /// Whether it came to its end, and wasn't interrupted.
     pub(crate) is_whole: bool,
 }
@@ -93,6 +95,7 @@ impl Trial {
             plans_differ: Vec::new(),
             again: 0,
             unclean: Vec::new(),
+            told: 0,
             is_whole: false,
         }
     }
@@ -210,6 +213,7 @@ impl Bench<'_> {
         let stop_after = self.arguments.stop_after;
         let job = self.job(planted, SeedSet::Range(self.arguments.seeds), with.clone(), stop_after, label);
         let swept = sweep::carry_out(&job, &mut sink, self.interrupt)?;
+        trial.told = swept.told;
         for seed in run {
             if !plans_agree(planted, seed, &with, &without)? {
                 trial.plans_differ.push(seed);
@@ -266,11 +270,6 @@ fn plans_agree(planted: Planted, seed: u64, with: &Options, without: &Options) -
     let mut with = plan(planted, seed, with)?;
     with.settings.remove(MUTANT);
     Ok(with == plan(planted, seed, without)?)
-}
-
-/// Seeds in words.
-pub(crate) fn words(seeds: Seeds) -> String {
-    format!("{}..{}", seeds.first, u128::from(seeds.first) + u128::from(seeds.count))
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! What trials prove, all together: what is wrong, how the program ends, and the command that shows the first of it again.
 
-use super::statistics::geometric_mean;
-use super::trial::{AGAIN_MAX, Stray, Trial, words};
+use super::geometric_mean::geometric_mean;
+use super::trial::{AGAIN_MAX, Stray, Trial};
 use crate::cli::SelftestArguments;
 use crate::exit::Exit;
-use crate::report::Coverage;
+use crate::report::{Coverage, counted};
 use crate::shell;
+use seedstorm_sim::explore::Share;
 use seedstorm_sim::plan::StrategyPlan;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -120,7 +121,7 @@ impl<'a> Verdict<'a> {
     pub(crate) fn scattered(&self) -> impl Iterator<Item = &'a Trial> {
         self.trials
             .iter()
-            .filter(|trial| trial.one_fingerprint().value().is_some_and(|share| share < ONE_FINGERPRINT_MIN))
+            .filter(|trial| trial.one_fingerprint().known().is_some_and(|share| share.value() < ONE_FINGERPRINT_MIN))
     }
 
     /// By fingerprint: how many failures of each bug had it.
@@ -166,7 +167,9 @@ impl<'a> Verdict<'a> {
                 Mean::of(&ratios)
             };
             let medians = mean(|trial| trial.seed_lengths.median().map(|median| median as f64));
-            let rates = mean(|trial| trial.share().value().filter(|share| *share > 0.0).map(|share| 1.0 / share));
+            let rates = mean(|trial| {
+                trial.share().known().map(Share::value).filter(|share| *share > 0.0).map(|share| 1.0 / share)
+            });
             Ratio { strategy: strategy.to_owned(), medians, rates }
         };
         strategies.into_iter().filter(|strategy| *strategy != random).map(ratio).collect()
@@ -178,9 +181,10 @@ impl<'a> Verdict<'a> {
         let (runs, again) = (sum(|trial| trial.runs), sum(|trial| trial.again));
         let dirty = sum(|trial| trial.unclean.len() as u64);
         let differ = sum(|trial| trial.plans_differ.len() as u64);
+        let (plans, seeds) = (counted(runs, "plan"), counted(again, "failing seed"));
         format!(
-            "{runs} plans compared with those drawn without the bug: {differ} differ in more than the setting that names it\n\
-             {again} failing seeds (at most the first {AGAIN_MAX} of each bug and strategy) judged without the bug: {dirty} fail"
+            "{plans} compared with those drawn without the bug: {differ} differ in more than the setting that names it\n\
+             {seeds} (at most the first {AGAIN_MAX} of each bug and strategy) judged without the bug: {dirty} fail"
         )
     }
 
@@ -229,8 +233,10 @@ impl Finding<'_> {
                 format!("the bug changes the plan: {} seed {seed} ({})", trial.planted.info.name, trial.strategy)
             }
             Finding::Survived(trials) => {
-                let each: Vec<String> =
-                    trials.iter().map(|trial| format!("{} seeds under {}", trial.runs, trial.strategy)).collect();
+                let each: Vec<String> = trials
+                    .iter()
+                    .map(|trial| format!("{} under {}", counted(trial.runs, "seed"), trial.strategy))
+                    .collect();
                 let (name, scenario) =
                     trials.first().map_or(("", ""), |t| (t.planted.info.name, t.planted.scenario.name()));
                 format!("survived: {name} ({scenario}): {}", each.join(", "))
@@ -260,7 +266,7 @@ impl Finding<'_> {
                 let name = trials.first().map_or("", |trial| trial.planted.info.name);
                 let line = ["selftest", "--mutants", name, "--strategies", &strategies.join(","), "--seeds"];
                 let mut line: Vec<String> = line.map(str::to_owned).into();
-                line.push(words(arguments.seeds));
+                line.push(arguments.seeds.to_string());
                 line.extend(arguments.draw(None, None).words());
                 line.extend(arguments.check.words());
                 line

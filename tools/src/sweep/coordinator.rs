@@ -15,7 +15,7 @@ use seedstorm_sim::metrics::Latencies;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How far results may run ahead of one that is slow. It bounds what is held back to keep the order.
@@ -107,6 +107,8 @@ pub(crate) struct Swept {
     pub(crate) tally: Tally,
     /// Whether it was interrupted.
     pub(crate) interrupted: bool,
+    /// So many runs have been told without a gap, from the first one on.
+    pub(crate) told: u64,
     /// Why a reproducer could not be written, if one couldn't.
     pub(crate) unwritten: Option<String>,
 }
@@ -130,8 +132,8 @@ pub(crate) fn sweep(sweep: &Sweep, sink: &mut dyn Sink, interrupt: &AtomicBool) 
         // On every path: the threads end only then.
         queue.change(|state| (state.closed, state.stopped) = (true, true));
         telling.progress.finish();
-        let Telling { tally, interrupted, unwritten, .. } = telling;
-        told.map(|()| Swept { tally, interrupted, unwritten })
+        let Telling { tally, interrupted, next, unwritten, .. } = telling;
+        told.map(|()| Swept { tally, interrupted, told: next, unwritten })
     })
 }
 
@@ -315,20 +317,21 @@ fn run(sweep: &Sweep, queue: &Queue, worker: &mut Option<Worker>, index: u64) ->
             return Ok(Done::Run(Box::new(Ended { index, result, latencies, twice: None, workers_lost: 1 })));
         }
     };
+    let mut workers_lost = 0;
     let twice = if sweep.determinism.takes(index, sweep.runs) {
-        match determinism::check(&request, &result, worker, &asking)? {
+        match determinism::check(&request, &result, worker, &asking, &mut workers_lost)? {
             Second::Same => Some(None),
             Second::Differs(difference) => Some(Some(difference)),
             Second::TimedOut(violation) => {
                 let result = result.failed_by(violation);
-                return Ok(Done::Run(Box::new(Ended { index, result, latencies, twice: None, workers_lost: 1 })));
+                return Ok(Done::Run(Box::new(Ended { index, result, latencies, twice: None, workers_lost })));
             }
             Second::Abandoned => return Ok(Done::Abandoned),
         }
     } else {
         None
     };
-    Ok(Done::Run(Box::new(Ended { index, result, latencies, twice, workers_lost: 0 })))
+    Ok(Done::Run(Box::new(Ended { index, result, latencies, twice, workers_lost })))
 }
 
 fn reproduce(
@@ -363,17 +366,4 @@ fn reproduce(
         }
     };
     Ok(Done::Reproduced(index, fingerprint, kept))
-}
-
-/// A flag that Ctrl-C and SIGTERM raise; the second time they end the program at once.
-///
-/// # Errors
-/// The operating system refuses the handlers.
-pub(crate) fn interrupt_flag() -> anyhow::Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, flag.clone())?;
-        signal_hook::flag::register(signal, flag.clone())?;
-    }
-    Ok(flag)
 }

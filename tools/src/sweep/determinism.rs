@@ -2,7 +2,7 @@
 
 use super::protocol::{Also, Answer, Request, WantedOf};
 use super::watchdog::{Asked, TIMED_OUT, Worker};
-use crate::report::{Difference, RunResult};
+use crate::report::{Difference, RunResult, counted};
 use crate::traced;
 use seedstorm_sim::invariant::Violation;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(crate) enum Second {
     Abandoned,
 }
 
-/// Runs `request` again in a fresh process and compares.
+/// Runs `request` again in a fresh process and compares. Counts the workers that die of it.
 ///
 /// # Errors
 /// Workers can't be started or can't write their traces.
@@ -41,13 +41,16 @@ pub(crate) fn check(
     first: &RunResult,
     used: &mut Option<Worker>,
     asking: &Asking<'_>,
+    workers_lost: &mut u64,
 ) -> anyhow::Result<Second> {
     let mut fresh = Worker::start()?;
-    let (second_hash, difference) = match fresh.ask(WantedOf::Seed(request), asking.limit_ns, asking.is_wanted)? {
+    let second = fresh.ask(WantedOf::Seed(request), asking.limit_ns, asking.is_wanted)?;
+    *workers_lost += u64::from(matches!(second, Asked::Lost(_)));
+    let (second_hash, difference) = match second {
         Asked::Abandoned => return Ok(Second::Abandoned),
         Asked::Answered(Answer::Ended { result, .. }) if first.did_the_same(&result) => return Ok(Second::Same),
         Asked::Answered(Answer::Ended { result, .. }) => {
-            let located = locate(request, used, asking)?;
+            let located = locate(request, used, asking, workers_lost)?;
             (result.trace_hash.clone(), located.unwrap_or_else(|| (None, unlocated(first, &result))))
         }
         Asked::Answered(Answer::Refused(why) | Answer::Failed(why)) => {
@@ -70,7 +73,7 @@ fn unlocated(first: &RunResult, second: &RunResult) -> String {
     let steps = if first.steps == second.steps {
         String::new()
     } else {
-        format!(" ({} steps, then {})", first.steps, second.steps)
+        format!(" ({}, then {})", counted(first.steps, "step"), second.steps)
     };
     format!("the hashes differed{steps}, but {ATTEMPTS} more pairs of runs with full traces did not")
 }
@@ -80,6 +83,7 @@ fn locate(
     request: &Request,
     used: &mut Option<Worker>,
     asking: &Asking<'_>,
+    workers_lost: &mut u64,
 ) -> anyhow::Result<Option<(Option<u64>, String)>> {
     let Some(folder) = asking.artifacts else {
         return Ok(None);
@@ -88,34 +92,59 @@ fn locate(
         return Ok(Some((None, format!("{}: no place for traces to compare: {error}", folder.display()))));
     }
     for _ in 0..ATTEMPTS {
-        let paths = ["first", "second"].map(|which| trace_path(request, folder, which));
-        let whole = trace(request, used.take(), &paths[0], asking)? && trace(request, None, &paths[1], asking)?;
-        let found = if whole { traced::first_difference(&paths[0], &paths[1])? } else { None };
-        if let Some((step, words)) = found {
-            let kept = format!("{words}; the traces: {}, {}", paths[0].display(), paths[1].display());
-            return Ok(Some((Some(step), kept)));
-        }
-        for path in &paths {
-            // One that was never made is as good as removed.
-            let _ = std::fs::remove_file(path);
+        let paths = trace_paths(request, folder);
+        match traced_pair(request, used, &paths, asking, workers_lost) {
+            Ok(Some((step, words))) => {
+                let kept = format!("{words}; the traces: {}, {}", paths[0].display(), paths[1].display());
+                return Ok(Some((Some(step), kept)));
+            }
+            without => {
+                for path in &paths {
+                    // One that was never made is as good as removed.
+                    let _ = std::fs::remove_file(path);
+                }
+                without?;
+            }
         }
     }
     Ok(None)
 }
 
-fn trace_path(request: &Request, folder: &Path, which: &str) -> PathBuf {
-    folder.join(format!("{}-{}-{}-{which}.trace", request.scenario, request.seed, std::process::id()))
+/// Takes two traces, and gives the first step at which they differ.
+fn traced_pair(
+    request: &Request,
+    used: &mut Option<Worker>,
+    paths: &[PathBuf; 2],
+    asking: &Asking<'_>,
+    workers_lost: &mut u64,
+) -> anyhow::Result<Option<(u64, String)>> {
+    let is_whole = trace(request, used.take(), &paths[0], asking, workers_lost)?
+        && trace(request, None, &paths[1], asking, workers_lost)?;
+    if is_whole { traced::first_difference(&paths[0], &paths[1]) } else { Ok(None) }
+}
+
+/// Two names that nothing has: a process of the same number may have kept its traces there.
+fn trace_paths(request: &Request, folder: &Path) -> [PathBuf; 2] {
+    let stem = format!("{}-{}-{}", request.scenario, request.seed, std::process::id());
+    let stems = std::iter::once(stem.clone()).chain((2..).map(|number| format!("{stem}-{number}")));
+    let mut pairs = stems.map(|stem| ["first", "second"].map(|which| folder.join(format!("{stem}-{which}.trace"))));
+    pairs.find(|pair| pair.iter().all(|path| !path.exists())).unwrap_or_default()
 }
 
 /// Has a worker write the trace of the run. False if it didn't get to the end.
-fn trace(request: &Request, worker: Option<Worker>, path: &Path, asking: &Asking<'_>) -> anyhow::Result<bool> {
+fn trace(
+    request: &Request,
+    worker: Option<Worker>,
+    path: &Path,
+    asking: &Asking<'_>,
+    workers_lost: &mut u64,
+) -> anyhow::Result<bool> {
     let mut worker = match worker {
         Some(worker) => worker,
         None => Worker::start()?,
     };
     let request = Request { also: Also::Trace(path.to_owned()), ..request.clone() };
-    Ok(matches!(
-        worker.ask(WantedOf::Seed(&request), asking.limit_ns, asking.is_wanted)?,
-        Asked::Answered(Answer::Ended { .. })
-    ))
+    let asked = worker.ask(WantedOf::Seed(&request), asking.limit_ns, asking.is_wanted)?;
+    *workers_lost += u64::from(matches!(asked, Asked::Lost(_)));
+    Ok(matches!(asked, Asked::Answered(Answer::Ended { .. })))
 }

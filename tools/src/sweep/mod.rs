@@ -10,7 +10,7 @@ mod protocol;
 mod watchdog;
 mod worker;
 
-pub(crate) use coordinator::{Swept, interrupt_flag, sweep as carry_out};
+pub(crate) use coordinator::{Swept, sweep as carry_out};
 pub(crate) use job::{SeedSet, Sweep, jobs};
 pub(crate) use pool::Pool;
 pub use watchdog::ALLOCATOR_KEEPS_MEMORY;
@@ -19,10 +19,11 @@ pub(crate) use worker::work;
 use crate::catalogue::Catalogue;
 use crate::cli::SweepArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
+use crate::interrupt;
 use crate::keep;
 use crate::measured::Stopwatch;
 use crate::misplaced;
-use crate::report::{Human, RunEvent, Sink, SweepLines, SweepSummary, colours_are_wanted};
+use crate::report::{Human, RunEvent, Screen, Sink, SweepLines, SweepSummary};
 use crate::shell;
 use seedstorm_sim::Seed;
 
@@ -55,11 +56,11 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
     let mut sink: Box<dyn Sink> = if arguments.json {
         Box::new(SweepLines::new(std::io::stdout()))
     } else {
-        Box::new(Human::new(std::io::stdout(), colours_are_wanted()))
+        Box::new(Human::new(std::io::stdout(), Screen::of_stdout()))
     };
     let seeds = format!("{} from {}", arguments.seeds.count, arguments.seeds.first);
     sink.event(&RunEvent::SweepStarted { scenarios: &names, seeds: &seeds, runs, jobs }).or_else(unless_closed)?;
-    let interrupt = interrupt_flag()?;
+    let interrupt = interrupt::flag()?;
     let stopwatch = Stopwatch::start();
     let job = Sweep {
         catalogue,
@@ -75,11 +76,17 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
         artifacts: Some(arguments.artifacts.artifacts.clone()),
         label: String::new(),
     };
-    let Swept { tally, interrupted, unwritten } = carry_out(&job, &mut *sink, &interrupt)?;
-    let summary = tally.finish(stopwatch.elapsed_ns(), interrupted, arguments.draw.given());
+    let Swept { tally, interrupted, told, unwritten } = carry_out(&job, &mut *sink, &interrupt)?;
+    let mut summary = tally.finish(stopwatch.elapsed_ns(), interrupted, arguments.draw.given());
     let exit = exit(&summary);
+    let reproduce = if exit == Exit::Interrupted {
+        let left = arguments.words(arguments.seeds.after(told / scenarios.len() as u64));
+        summary.command = Some(shell::line([catalogue.program()].into_iter().chain(left.iter().map(String::as_str))));
+        summary.command.clone()
+    } else {
+        reproduce(catalogue.program(), arguments, &summary, exit)
+    };
     sink.event(&RunEvent::SweepEnded(&summary)).or_else(unless_closed)?;
-    let reproduce = reproduce(catalogue.program(), arguments, &summary, exit);
     sink.event(&RunEvent::Done { reproduce: reproduce.as_deref() }).or_else(unless_closed)?;
     unless_unwritten(exit, unwritten)
 }
@@ -129,13 +136,9 @@ fn reproduce(program: &str, arguments: &SweepArguments, summary: &SweepSummary, 
             let seed = group.seeds.first()?.to_string();
             ["replay", "--scenario", group.scenarios.first()?, "--seed", &seed].map(str::to_owned).into()
         }
-        Exit::Vacuous => {
-            let (first, end) =
-                (arguments.seeds.first, u128::from(arguments.seeds.first) + u128::from(arguments.seeds.count));
-            ["sweep", "--scenarios", &arguments.scenarios, "--seeds", &format!("{first}..{end}")]
-                .map(str::to_owned)
-                .into()
-        }
+        Exit::Vacuous => ["sweep", "--scenarios", &arguments.scenarios, "--seeds", &arguments.seeds.to_string()]
+            .map(str::to_owned)
+            .into(),
     };
     Some(shell::line([program].into_iter().chain(words.iter().chain(&draw).map(String::as_str))))
 }

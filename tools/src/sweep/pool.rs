@@ -4,7 +4,7 @@ use super::protocol::{Answer, WantedOf};
 use super::watchdog::{Asked, Worker};
 use crate::measured::Stopwatch;
 use seedstorm_sim::explore::{Runner, Stopped, Trial, Tried};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Workers, and until when they work.
@@ -17,20 +17,20 @@ pub(crate) struct Pool {
     stopwatch: Stopwatch,
     /// How much real time there is for everything, in nanoseconds.
     budget_ns: u64,
-    /// Trials that were carried out.
-    trials: u64,
+    /// Trials that were begun.
+    trials: AtomicU64,
 }
 
 impl Pool {
     /// Workers that stop at a signal or after `budget_ns` of real time.
     pub(crate) fn new(jobs: u32, trial_limit_ns: u64, budget_ns: u64, interrupt: Arc<AtomicBool>) -> Pool {
         let workers = (0..jobs.max(1)).map(|_| Mutex::new(None)).collect();
-        Pool { workers, trial_limit_ns, interrupt, stopwatch: Stopwatch::start(), budget_ns, trials: 0 }
+        Pool { workers, trial_limit_ns, interrupt, stopwatch: Stopwatch::start(), budget_ns, trials: AtomicU64::new(0) }
     }
 
-    /// How many trials were carried out.
+    /// How many trials were begun. One that the end cuts off counts, one that never began does not.
     pub(crate) fn trials(&self) -> u64 {
-        self.trials
+        self.trials.load(Ordering::Relaxed)
     }
 
     /// For how long it has worked, in real nanoseconds.
@@ -54,6 +54,7 @@ impl Pool {
             && index < trials.len()
             && !self.is_over()
         {
+            self.trials.fetch_add(1, Ordering::Relaxed);
             let result = self.try_one(&mut worker, &trials[index]);
             tried.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(result);
         }
@@ -100,12 +101,26 @@ impl Runner for Pool {
                 scope.spawn(|| self.serve(worker, &trials, &next, &tried));
             }
         });
-        self.trials += trials.len() as u64;
         let tried = tried.into_inner().unwrap_or_else(PoisonError::into_inner);
         tried.into_iter().map(|tried| tried.unwrap_or(Err(Stopped::Interrupted))).collect()
     }
 
     fn width(&self) -> usize {
         self.workers.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seedstorm_sim::invariant::CrashPoints;
+    use seedstorm_sim::{Plan, Seed};
+
+    #[test]
+    fn trials_that_never_began_are_not_counted() {
+        let mut pool = Pool::new(2, 1, 0, Arc::default());
+        let trial = Trial { plan: Plan::plain("steady", Seed(1)), guide: None, crash_points: CrashPoints::None };
+        assert!(matches!(pool.run(vec![trial.clone(), trial]), Err(Stopped::Interrupted)));
+        assert_eq!(pool.trials(), 0);
     }
 }

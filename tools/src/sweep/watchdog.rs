@@ -1,11 +1,13 @@
 //! The sweep's side of one worker process: starts it, asks it, ends it when it takes too long, and says how it died.
 
-use super::protocol::{Answer, WantedOf, receive, send};
+use super::protocol::{Also, Answer, Request, WantedOf, receive, send};
+use crate::keep;
 use anyhow::Context;
 use seedstorm_sim::invariant::Violation;
+use seedstorm_sim::metrics::Nanoseconds;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,6 +36,8 @@ pub(crate) struct Worker {
     input: ChildStdin,
     answers: Receiver<Answer>,
     last_words: Arc<Mutex<Vec<u8>>>,
+    /// Where it may have begun something that nobody finishes when it is gone.
+    writes_to: Option<PathBuf>,
     /// Hears them, until the worker's standard error is closed.
     listener: JoinHandle<()>,
 }
@@ -81,7 +85,7 @@ impl Worker {
             }
         })?;
         let listener = spawn("last words", move || keep_last_words(errors, &kept))?;
-        Ok(Worker { child, input, answers, last_words, listener })
+        Ok(Worker { child, input, answers, last_words, writes_to: None, listener })
     }
 
     /// Asks, and waits for the answer for as long as it is wanted and no longer than `limit_ns` of real time. After anything but an answer
@@ -96,6 +100,13 @@ impl Worker {
         is_wanted: &dyn Fn() -> bool,
     ) -> anyhow::Result<Asked> {
         let stopwatch = Stopwatch::start();
+        if let WantedOf::Seed(Request { also, .. }) = wanted {
+            self.writes_to = match also {
+                Also::Nothing => None,
+                Also::Reproducer(folder) => Some(folder.clone()),
+                Also::Trace(path) => path.parent().map(Path::to_owned),
+            };
+        }
         // A worker that is dead already says so by its status.
         let _ = send(&mut self.input, &wanted);
         loop {
@@ -156,6 +167,9 @@ impl Drop for Worker {
         // Whatever it does, nobody wants it any more; it may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if let Some(folder) = &self.writes_to {
+            keep::remove_of(self.child.id(), folder);
+        }
     }
 }
 
@@ -192,7 +206,7 @@ fn death(status: ExitStatus, last_words: &str) -> Violation {
 }
 
 fn timeout(limit_ns: u64) -> Violation {
-    let limit = crate::duration::words(limit_ns);
+    let limit = Nanoseconds(limit_ns);
     let message = format!(
         "no result after {limit} of real time: code that makes no system call, or a run that needs a longer --seed-timeout"
     );

@@ -4,6 +4,7 @@ use super::protocol::{Also, Answer, Request, Wanted, receive, send};
 use crate::artifacts;
 use crate::catalogue::Catalogue;
 use crate::exit::{Exit, Problem, Result};
+use crate::keep;
 use crate::measured;
 use crate::report::RunResult;
 use crate::traced::Tracing;
@@ -46,6 +47,8 @@ fn read_requests(sender: &mpsc::Sender<Wanted>) {
             break;
         }
     }
+    // The run may go on meanwhile: what it has begun is not finished any more.
+    keep::remove_all();
     std::process::exit(0);
 }
 
@@ -57,7 +60,7 @@ fn answer(catalogue: Catalogue, request: &Request) -> Answer {
         }
         Err(Problem::Usage(why)) => Answer::Refused(why),
         Err(Problem::Internal(error)) => Answer::Failed(format!("{error:#}")),
-        Err(Problem::OutputClosed) => Answer::Failed("an output was closed".to_owned()),
+        Err(problem @ (Problem::OutputClosed | Problem::Interrupted(_))) => Answer::Failed(problem.to_string()),
     }
 }
 

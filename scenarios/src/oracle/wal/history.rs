@@ -225,7 +225,7 @@ impl History {
         self.compare_with(contents, operations, digest, rows)
     }
 
-    /// After a power loss these are the commits, and no others ever will be. Gives whether each operation that might have been the next one is.
+    /// After a power loss these are the commits, and none that is not among them ever will be: what might have been the next one is, or is not.
     pub(super) fn settle(&mut self, operations: &[u64]) {
         self.candidates.clear();
         self.begun.clear();

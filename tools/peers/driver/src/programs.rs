@@ -98,8 +98,9 @@ pub(crate) fn compare(contenders: &Contenders, effort: &Effort) -> Vec<(String, 
         "ours is {OURS} on every program; shuttle's is whichever of its strategies is fastest on it; {} programs",
         ratios.len()
     );
+    let mean = geometric_mean(&ratios).map_or_else(|| "none".to_owned(), |mean| format!("{mean:.2}"));
     vec![
-        ("time_to_bug_geomean_vs_shuttle".to_owned(), format!("{:.2}", geometric_mean(&ratios))),
+        ("time_to_bug_geomean_vs_shuttle".to_owned(), mean),
         ("programs_better_than_shuttle".to_owned(), better.to_string()),
     ]
 }

@@ -1,12 +1,15 @@
 //! Files that are kept: written whole or not at all, and never over another. What is in them is not decided here.
 
+mod drafts;
+
+pub(crate) use drafts::{Draft, Output, remove_all, remove_of};
+
 use crate::exit::{Problem, Result};
 use anyhow::Context;
 use seedstorm_sim::trace::file::MAGIC;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The most files of one name and different contents that a folder takes.
 const NUMBERED_MAX: u32 = 10_000;
@@ -18,9 +21,9 @@ const NUMBERED_MAX: u32 = 10_000;
 pub(crate) fn check_folder(folder: &Path) -> Result<()> {
     let nearest = folder.ancestors().find(|ancestor| ancestor.exists() || ancestor.as_os_str().is_empty());
     let nearest = nearest.filter(|ancestor| !ancestor.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let probe = temporary(nearest);
-    let probed = OpenOptions::new().write(true).create_new(true).open(&probe).and_then(|_| fs::remove_file(&probe));
-    probed.map_err(|error| Problem::usage(format!("{}: reproducers can't be written there: {error}", folder.display())))
+    Draft::file(nearest)
+        .map(drop)
+        .map_err(|error| Problem::usage(format!("{}: reproducers can't be written there: {error}", folder.display())))
 }
 
 /// Makes sure that an output doesn't take the place of what somebody may want to read again: a trace is replaced by a trace alone, and a file of
@@ -46,13 +49,18 @@ pub(crate) fn check_output(path: &Path, is_trace: bool) -> Result<()> {
     )))
 }
 
-/// Creates a file that a run will fill with a trace, before it starts.
+/// Begins an output before the work for it begins: a trace, or something else.
 ///
 /// # Errors
-/// It can't be created, or another file is in the way.
-pub(crate) fn create(path: &Path) -> Result<File> {
-    check_output(path, true)?;
-    File::create(path).map_err(|error| Problem::usage(format!("{}: can't be written: {error}", path.display())))
+/// It can't be written there, or another file is in the way.
+pub(crate) fn output(path: &Path, is_trace: bool) -> Result<Output> {
+    check_output(path, is_trace)?;
+    Output::create(path).map_err(|error| unwritten(path, &error))
+}
+
+/// What is said of an output that can't be written.
+pub(crate) fn unwritten(path: &Path, error: &io::Error) -> Problem {
+    Problem::usage(format!("{}: can't be written: {error}", path.display()))
 }
 
 /// Puts a file into a folder under `STEM.EXTENSION`, or `STEM-2.EXTENSION` if another has the name. A file that has the name and the same
@@ -62,13 +70,13 @@ pub(crate) fn create(path: &Path) -> Result<File> {
 /// What the file system says.
 pub(crate) fn put(folder: &Path, stem: &str, extension: &str, contents: &[u8]) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(folder).with_context(|| format!("making the folder {}", folder.display()))?;
-    let temporary = temporary(folder);
-    let written = write_synced(&temporary, contents).and_then(|()| link(&temporary, folder, stem, extension, contents));
-    // The temporary name goes on every path; the file stays under its own.
-    let removed = fs::remove_file(&temporary);
-    let path = written.with_context(|| format!("writing {stem}.{extension} into {}", folder.display()))?;
-    removed.with_context(|| format!("removing {}", temporary.display()))?;
-    Ok(path)
+    let written = Draft::file(folder).and_then(|(draft, mut file)| {
+        file.write_all(contents)?;
+        file.sync_all()?;
+        // The draft's name goes on every path; the file stays under its own.
+        link(draft.path(), folder, stem, extension, contents)
+    });
+    written.with_context(|| format!("writing {stem}.{extension} into {}", folder.display()))
 }
 
 /// Writes a file that may be made again at any time, whole or not at all; what has the name is replaced.
@@ -76,24 +84,16 @@ pub(crate) fn put(folder: &Path, stem: &str, extension: &str, contents: &[u8]) -
 /// # Errors
 /// It can't be written.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let wrong = |error: io::Error| Problem::usage(format!("{}: can't be written: {error}", path.display()));
-    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        // A device or a pipe stays what it is.
-        return OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(contents)).map_err(wrong);
-    }
-    let temporary = temporary(folder);
-    let written = write_synced(&temporary, contents).and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|error| {
-        // It may not have come into being.
-        let _ = fs::remove_file(&temporary);
-        wrong(error)
-    })
+    let written = Output::create(path).and_then(|mut output| {
+        output.write_all(contents)?;
+        output.finish()
+    });
+    written.map_err(|error| unwritten(path, &error))
 }
 
 /// A folder that is filled under a temporary name.
-pub(crate) struct Draft {
-    path: PathBuf,
+pub(crate) struct DraftFolder {
+    draft: Draft,
     folder: PathBuf,
 }
 
@@ -101,17 +101,17 @@ pub(crate) struct Draft {
 ///
 /// # Errors
 /// What the file system says.
-pub(crate) fn draft(folder: &Path) -> anyhow::Result<Draft> {
+pub(crate) fn draft(folder: &Path) -> anyhow::Result<DraftFolder> {
     fs::create_dir_all(folder).with_context(|| format!("making the folder {}", folder.display()))?;
-    let path = temporary(folder);
-    fs::create_dir(&path).with_context(|| format!("making a folder in {}", folder.display()))?;
-    Ok(Draft { path, folder: folder.to_owned() })
+    let made = Draft::make(folder, |path| fs::create_dir(path));
+    let (draft, ()) = made.with_context(|| format!("making a folder in {}", folder.display()))?;
+    Ok(DraftFolder { draft, folder: folder.to_owned() })
 }
 
-impl Draft {
+impl DraftFolder {
     /// Where it is for now.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.draft.path()
     }
 
     /// Writes a file into it.
@@ -119,7 +119,7 @@ impl Draft {
     /// # Errors
     /// What the file system says.
     pub(crate) fn write(&self, name: &str, contents: &[u8]) -> anyhow::Result<()> {
-        write_synced(&self.path.join(name), contents).with_context(|| format!("writing {name}"))
+        write_synced(&self.path().join(name), contents).with_context(|| format!("writing {name}"))
     }
 
     /// Gives it its name: `STEM`, or `STEM-2` if another has that. One whose file `key` is the same is left as it is, and this one goes. `finish` writes what
@@ -133,16 +133,16 @@ impl Draft {
         key: &str,
         finish: impl Fn(&Path) -> anyhow::Result<Vec<(&'static str, Vec<u8>)>>,
     ) -> anyhow::Result<PathBuf> {
-        let contents = fs::read(self.path.join(key)).with_context(|| format!("reading {key}"))?;
+        let contents = fs::read(self.path().join(key)).with_context(|| format!("reading {key}"))?;
         for number in 1..=NUMBERED_MAX {
             let name = if number == 1 { stem.to_owned() } else { format!("{stem}-{number}") };
             let path = self.folder.join(name);
             if !path.exists() {
                 for (name, contents) in finish(&path)? {
-                    let _ = fs::remove_file(self.path.join(name));
+                    let _ = fs::remove_file(self.path().join(name));
                     self.write(name, &contents)?;
                 }
-                match fs::rename(&self.path, &path) {
+                match self.draft.rename(&path) {
                     Ok(()) => return Ok(path),
                     // Another process may have taken the name meanwhile: a folder with something in it is never replaced.
                     Err(_) if path.exists() => {}
@@ -155,18 +155,6 @@ impl Draft {
         }
         anyhow::bail!("{NUMBERED_MAX} folders have that name")
     }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // Published, it has another name and there is nothing to remove.
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
-fn temporary(folder: &Path) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    folder.join(format!(".seedstorm-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
 }
 
 fn write_synced(path: &Path, contents: &[u8]) -> io::Result<()> {
@@ -239,7 +227,7 @@ mod tests {
         ] {
             assert_eq!(check_output(path, is_trace).is_ok(), may, "{} {is_trace}", path.display());
         }
-        assert!(create(&folder.join("reproducer.toml")).is_err());
+        assert!(output(&folder.join("reproducer.toml"), true).is_err());
         assert_eq!(fs::read(folder.join("reproducer.toml")).expect("it is there"), b"format = 2");
         fs::remove_dir_all(&folder).expect("cleaning up");
     }

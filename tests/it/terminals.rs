@@ -1,0 +1,64 @@
+//! Tables: as wide as they are in a pipe, as wide as the terminal on one.
+
+use crate::program;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use seedstorm_tests::program::Program;
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::process::Stdio;
+
+/// Runs a command on a terminal of so many columns, and gives what it shows.
+fn on_a_terminal(program: &Program, columns: u16, words: &str) -> String {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&ours).expect("it is ours");
+    unlockpt(&ours).expect("it opens");
+    tcsetwinsize(&ours, Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
+    let name = ptsname(&ours, Vec::new()).expect("a name").into_string().expect("text");
+    let theirs = OpenOptions::new().read(true).write(true).open(name).expect("its other end");
+    let mut command = program.command(&words.split(' ').collect::<Vec<_>>());
+    let mut child = command.env("NO_COLOR", "1").stdout(theirs).stderr(Stdio::null()).spawn().expect("it starts");
+    // The command holds the other end, too, until it is gone.
+    drop(command);
+    let (mut shown, mut buffer, mut ours) = (Vec::new(), [0; 4096], File::from(ours));
+    while let Ok(read @ 1..) = ours.read(&mut buffer) {
+        shown.extend_from_slice(&buffer[..read]);
+    }
+    child.wait().expect("it ends");
+    String::from_utf8(shown).expect("text").replace('\r', "")
+}
+
+fn table(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| line.starts_with(['┌', '│', '╞', '└'])).collect()
+}
+
+#[test]
+fn tables_fit_into_the_terminal() {
+    let program = program();
+    for words in [
+        "run --scenarios steady --seed 5",
+        "sweep --scenarios steady --seeds 0..3 --jobs 1",
+        "selftest --mutants board-lost-update --strategies random --seeds 2 --jobs 1 --confusion",
+    ] {
+        let piped = program.line(words).out;
+        let widest = table(&piped).iter().map(|line| line.chars().count()).max().expect("a table");
+        assert!(widest > 70, "{words}: {piped}");
+        let shown = on_a_terminal(&program, 70, words);
+        let lines = table(&shown);
+        assert!(!lines.is_empty() && lines.iter().all(|line| line.chars().count() <= 70), "{words}: {shown}");
+        let shown = on_a_terminal(&program, 300, words);
+        let widest_shown = table(&shown).iter().map(|line| line.chars().count()).max();
+        assert_eq!(widest_shown, Some(widest), "{words}: no wider than it need be: {shown}");
+    }
+}
+
+#[test]
+fn one_is_told_as_one() {
+    let program = program();
+    let said = program.line("sweep --scenarios steady --seeds 5..6 --jobs 1");
+    assert!(said.out.contains("1 run, 1 worker\n"), "{}", said.out);
+    assert!(said.out.contains(" in 1 seed "), "{}", said.out);
+    assert!(!said.out.contains("1 seeds") && !said.out.contains("1 runs"), "{}", said.out);
+    let said = program.line("sweep --scenarios steady --seeds 5..7 --jobs 1");
+    assert!(said.out.contains("2 runs, 1 worker\n") && said.out.contains(" in 2 seeds "), "{}", said.out);
+}
