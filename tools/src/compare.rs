@@ -5,7 +5,9 @@ use crate::artifacts::TRACE_FILE;
 use crate::catalogue::Catalogue;
 use crate::cli::CompareArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed};
+use crate::file_kind::FileKind;
 use crate::measured;
+use crate::plan_file;
 use crate::report::{SCHEMA_VERSION, grouped};
 use crate::reproducer::{self, Replayable};
 use crate::shell;
@@ -46,7 +48,7 @@ pub(crate) fn compare(catalogue: Catalogue, arguments: &CompareArguments) -> Res
         if let Some(step) = step
             && let Some(source) = sides.iter().find_map(|side| side.runs_again.as_ref())
         {
-            let (source, step) = (source.display().to_string(), step.to_string());
+            let (source, step) = (shell::path(source), step.to_string());
             writeln!(text, "\n{}", shell::line([catalogue.program(), "replay", &source, "--until", &step]))?;
         }
     }
@@ -82,7 +84,9 @@ impl Side {
             let trace = traced::open(&kept).map_err(|error| Problem::usage(format!("{error:#}")))?;
             return Ok(Side { trace, runs_again: Some(path.to_owned()), _temporary: None });
         }
-        if !path.is_dir() && !is_text(path).map_err(|error| wrong(error.to_string()))? {
+        if FileKind::of(path) == Some(FileKind::Trace)
+            || !path.is_dir() && !is_text(path).map_err(|error| wrong(error.to_string()))?
+        {
             let trace = traced::open(path).map_err(|error| Problem::usage(format!("{error:#}")))?;
             return Ok(Side { trace, runs_again: None, _temporary: None });
         }
@@ -145,8 +149,7 @@ fn run_traced(catalogue: Catalogue, path: &Path) -> Result<Temporary> {
         // A violation that is found at a crash point ends the run there.
         Replayable::Recorded(recorded, _) => (recorded.plan, recorded.turns, recorded.crash_points),
     };
-    let scenario = catalogue.named(&plan.scenario)?;
-    scenario.check(&plan).map_err(|error| Problem::usage(format!("{}: {error}", path.display())))?;
+    let scenario = plan_file::scenario_of(catalogue, &plan, Some(path))?;
     let folder = std::env::temp_dir();
     let free = (0..).map(|number| folder.join(format!("seedstorm-compare-{}-{number}.bin", std::process::id())));
     let temporary = Temporary(free.into_iter().find(|path| !path.exists()).unwrap_or_default());

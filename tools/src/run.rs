@@ -4,9 +4,12 @@ use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
 use crate::cli::RunArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
+use crate::fault_options;
 use crate::keep;
 use crate::measured::{self, LAST_EVENTS};
 use crate::misplaced;
+use crate::plan_file;
+use crate::refused;
 use crate::report::{Human, RunEvent, RunObject, RunResult, Sink, colours_are_wanted};
 use crate::seeds;
 use crate::shell;
@@ -50,7 +53,7 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
         not_written = not_written.or(unwritten);
         exit = worse(exit, exit_of(&result));
         if exit != Exit::Pass {
-            reproduce.get_or_insert_with(|| command(catalogue.program(), arguments, &result));
+            reproduce.get_or_insert_with(|| command(catalogue.program(), arguments, *scenario, &result));
         }
         sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
     }
@@ -71,21 +74,14 @@ fn plans(catalogue: Catalogue, arguments: &RunArguments) -> Result<Vec<(Known, P
                 "--plan runs a plan as it is: options about how plans are drawn don't go with it",
             ));
         }
-        let wrong = |why: String| Problem::usage(format!("{}: {}", path.display(), why.trim_end()));
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        let plan = Plan::from_toml(&text).map_err(|error| wrong(error.to_string()))?;
-        let scenario = catalogue.named(&plan.scenario)?;
-        scenario.check(&plan).map_err(|error| wrong(error.to_string()))?;
-        return Ok(vec![(scenario, plan)]);
+        return Ok(vec![plan_file::read(catalogue, path)?]);
     }
     let options = arguments.draw.options()?;
     let seed = Seed(arguments.seed.unwrap_or_else(seeds::anything));
-    let plan = |scenario: Known| match scenario.plan(seed, &options) {
-        Ok(plan) => Ok((scenario, plan)),
-        Err(error) => Err(Problem::usage(error.to_string())),
-    };
     let scenarios = catalogue.select(&arguments.scenarios)?;
+    fault_options::check(&scenarios, &options)?;
     misplaced::warn(&scenarios, &options);
+    let plan = |scenario: Known| Ok((scenario, refused::draw(scenario, seed, &options, arguments.draw.faults_file())?));
     scenarios.into_iter().map(plan).collect()
 }
 
@@ -197,15 +193,16 @@ fn worse(one: Exit, other: Exit) -> Exit {
     }
 }
 
-fn command(program: &str, arguments: &RunArguments, result: &RunResult) -> String {
+fn command(program: &str, arguments: &RunArguments, scenario: Known, result: &RunResult) -> String {
     if let Some(path) = &result.reproducer {
-        return shell::line([program, "replay", path]);
+        return shell::line([program, "replay", &shell::path(Path::new(path))]);
     }
     if let Some(path) = &arguments.plan {
-        let (path, check) = (path.display().to_string(), arguments.check.words());
+        let (path, check) = (shell::path(path), arguments.check.words());
         return shell::line([program, "run", "--plan", &path].into_iter().chain(check.iter().map(String::as_str)));
     }
-    let (seed, draw) = (result.seed.to_string(), [arguments.draw.words(), arguments.check.words()].concat());
+    let (seed, draw) =
+        (result.seed.to_string(), [arguments.draw.words_for(scenario), arguments.check.words()].concat());
     let words = [program, "run", "--scenarios", &result.scenario, "--seed", &seed];
     shell::line(words.into_iter().chain(draw.iter().map(String::as_str)))
 }

@@ -82,10 +82,13 @@ impl Until<'_> {
         measured::run(self.scenario, &plan, settings)?;
         let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(state) = seen.state else {
-            return Err(Problem::usage(format!(
-                "--until {}: nothing happens at that step; the run has {} steps",
-                self.step, seen.steps
-            )));
+            return Err(Problem::usage(match seen.steps {
+                0 => format!("--until {}: the run takes no step", self.step),
+                steps if self.step > steps => {
+                    format!("--until {}: the run ends after step {steps}; allowed: 1 to {steps}", self.step)
+                }
+                steps => format!("--until {}: nothing happens at that step, of {steps}", self.step),
+            }));
         };
         self.tell(&state, &seen.events)?;
         Ok(Exit::Pass)

@@ -2,6 +2,7 @@
 
 use super::{Metric, RunEvent, RunResult, Sink, SweepSummary};
 use crate::duration::words;
+use crate::shell;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use seedstorm_sim::Plan;
 use seedstorm_sim::metrics::{Nanoseconds, Quantiles};
@@ -100,7 +101,7 @@ impl<W: Write> Human<W> {
             writeln!(self.output, "\nreproducer: {path}")?;
         }
         if let Some(word) = result.repro.as_ref().filter(|_| self.tells_words) {
-            writeln!(self.output, "without it: seedstorm replay --repro {word}")?;
+            writeln!(self.output, "without it: {}", by_word(word))?;
         }
         writeln!(self.output)?;
         self.output.flush()
@@ -140,7 +141,7 @@ impl<W: Write> Human<W> {
                 writeln!(self.output, "  reproducer: {path}")?;
             }
             if let Some(word) = group.repro.as_ref().filter(|_| self.tells_words) {
-                writeln!(self.output, "  without it: seedstorm replay --repro {word}")?;
+                writeln!(self.output, "  without it: {}", by_word(word))?;
             }
         }
         writeln!(self.output)?;
@@ -180,6 +181,11 @@ impl<W: Write> Sink for Human<W> {
             },
         }
     }
+}
+
+/// The command that runs a failure again from its word.
+fn by_word(word: &str) -> String {
+    shell::line([shell::program().as_str(), "replay", "--repro", word])
 }
 
 fn table() -> Table {
