@@ -51,7 +51,8 @@ pub(crate) fn duration_ns(options: &Options, default: u64) -> Result<u64, Option
     if (1..=DURATION_NS_MAX).contains(&duration_ns) {
         return Ok(duration_ns);
     }
-    let value = Nanoseconds(duration_ns).to_string();
+    // Written as it can be given.
+    let value = Nanoseconds(duration_ns).to_string().replace(' ', "");
     let allowed = "from 1ns to 24h, a number and a unit (ns, us, ms, s, m, h)".into();
     Err(OptionsError { option: "--duration".into(), value, allowed })
 }

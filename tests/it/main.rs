@@ -11,7 +11,9 @@ mod json;
 mod lists;
 mod moments;
 mod output;
+mod pasting;
 mod pictures;
+mod plan_files;
 mod plans;
 mod readme;
 mod replay;
@@ -20,6 +22,7 @@ mod shrink;
 mod sweeps;
 mod tidy;
 mod unplanted;
+mod wrong_files;
 
 use seedstorm_tests::program::Program;
 

@@ -92,3 +92,25 @@ fn file(path: &Path) -> Result<Vec<FaultPlan>> {
     let text = plan_file::read_text(path).map_err(|why| wrong(&why))?;
     read_faults(&text).map_err(|error| wrong(&error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_for_one_scenario_asks_for_what_can_happen_there() {
+        let all = seedstorm_scenarios::all();
+        let of = |name: &str| all.iter().copied().find(|scenario| scenario.name() == name).expect("a scenario");
+        for (text, in_wal, in_flood) in [
+            ("default", "default", "default"),
+            ("none", "none", "none"),
+            ("kill, pause", "kill, pause", "kill, pause"),
+            ("message-loss,kill,partition,pause", "kill,pause", "message-loss,kill,partition,pause"),
+            ("message-loss", "none", "message-loss"),
+            ("nowhere.toml", "nowhere.toml", "nowhere.toml"),
+        ] {
+            assert_eq!(within(text, of("sqlite-wal")), in_wal);
+            assert_eq!(within(text, of("signal-flood")), in_flood);
+        }
+    }
+}

@@ -91,6 +91,57 @@ pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<()> {
     })
 }
 
+/// A file that is written piece by piece, and takes the place of what has its name when it is whole.
+pub(crate) struct Replacement {
+    file: File,
+    /// Where it is for now; a device or a pipe is written to as it is.
+    temporary: Option<PathBuf>,
+    path: PathBuf,
+}
+
+/// Begins a file that may be made again at any time.
+///
+/// # Errors
+/// It can't be created.
+pub(crate) fn begin_replacement(path: &Path) -> io::Result<Replacement> {
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        let file = OpenOptions::new().write(true).open(path)?;
+        return Ok(Replacement { file, temporary: None, path: path.to_owned() });
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let temporary = temporary(folder);
+    let file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+    Ok(Replacement { file, temporary: Some(temporary), path: path.to_owned() })
+}
+
+impl Replacement {
+    /// What it is written to.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives it its name. One that never comes to that leaves what was there as it was.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        let Some(temporary) = &self.temporary else { return Ok(()) };
+        self.file.sync_all()?;
+        fs::rename(temporary, &self.path)?;
+        self.temporary = None;
+        Ok(())
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            // One that stays is no reason to fail.
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
 /// A folder that is filled under a temporary name.
 pub(crate) struct Draft {
     path: PathBuf,

@@ -25,7 +25,8 @@ pub(crate) fn line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 
 fn quoted(word: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./=,:+@%".contains(character);
-    if !word.is_empty() && word.chars().all(is_plain) {
+    // zsh takes `=x` for the place of a program.
+    if !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain) {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
@@ -39,6 +40,7 @@ mod tests {
     #[test]
     fn words_survive_a_shell() {
         assert_eq!(line(["seedstorm", "run", "--set", "a=b"]), "seedstorm run --set a=b");
+        assert_eq!(line(["=x", "a=x"]), "'=x' a=x");
         assert_eq!(line(["--set", "say=it's here", ""]), r"--set 'say=it'\''s here' ''");
     }
 

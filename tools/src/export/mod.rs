@@ -49,10 +49,11 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit> {
             keep::check_output(output, false)?;
             let unwritten =
                 |error: io::Error| Problem::usage(format!("{}: can't be written: {error}", output.display()));
-            let mut out = BufWriter::new(File::create(output).map_err(unwritten)?);
-            match write(arguments.format, reader, &mut out) {
+            let whole = keep::begin_replacement(output).map_err(unwritten)?;
+            match write(arguments.format, reader, &mut BufWriter::new(whole.file())) {
                 Err(Trouble::Output(error)) => return Err(unwritten(error)),
-                other => other,
+                Err(trouble) => Err(trouble),
+                Ok(()) => return whole.finish().map_err(unwritten).map(|()| Exit::Pass),
             }
         }
     };
