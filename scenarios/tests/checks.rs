@@ -148,7 +148,7 @@ fn nobody_is_named_who_is_not_there() {
         let side = Between { from: vec!["agent-0".into()], to: vec!["agent-02".into()], one_way: false };
         for told in [
             refused(&|plan| plan.absent.push("agent-2".into())),
-            refused(&|plan| drop(plan.clock_skew_ns.insert("nobody-0".into(), 5))),
+            refused(&|plan| plan.clock_skew_ns = [("nobody-0".into(), 5)].into()),
             refused(&|plan| plan.faults.push(fault(Some("agent-2"), None))),
             refused(&|plan| plan.faults.push(fault(None, Some(side.clone())))),
             refused(&|plan| plan.operations[0].process = "agent-2".into()),

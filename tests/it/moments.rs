@@ -26,6 +26,19 @@ fn equal_runs_are_equal_and_others_part() {
 }
 
 #[test]
+fn runs_of_two_scenarios_part_although_their_first_events_are_alike() {
+    let program = program();
+    program.run("run --scenarios steady --seed 5 --trace a.bin");
+    program.run("run --scenarios race --seed 5 --trace b.bin");
+    let said = program.line("compare a.bin b.bin");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.out.starts_with("the traces part at step 0, event 0: it is of processes with other names"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn plans_and_failures_are_run_and_compared() {
     let program = program();
     let plan = program.line("run --scenarios violates --seed 8 --strategy random --print-plan").out;

@@ -52,7 +52,7 @@ fn paths_of_the_other_commands_can_be_pasted_too() {
     let compared = program.say(&["compare", "--", "-p.toml", "-x/violates-3"]);
     assert_eq!(compared.code, Some(1), "{compared:?}");
     assert_eq!(paste(&program, &compared.out, 1).code, Some(0));
-    let bisected = program.say(&["bisect", "--budget", "5s", "--", "-x/violates-3"]);
+    let bisected = program.say(&["bisect", "--budget", "5s", "./-x/violates-3"]);
     assert_eq!(bisected.code, Some(0), "{bisected:?}");
     let line = bisected.out.trim_end().lines().next_back().unwrap_or_default();
     assert!(line.contains(" replay ./-x/violates-3"), "{line}");

@@ -48,7 +48,8 @@ pub(crate) fn compare(catalogue: Catalogue, arguments: &CompareArguments) -> Res
         if let Some(step) = step
             && let Some(source) = sides.iter().find_map(|side| side.runs_again.as_ref())
         {
-            let (source, step) = (shell::path(source), step.to_string());
+            // What is before the first step belongs to no step that can be shown.
+            let (source, step) = (shell::path(source), step.max(1).to_string());
             writeln!(text, "\n{}", shell::line([catalogue.program(), "replay", &source, "--until", &step]))?;
         }
     }
@@ -200,10 +201,16 @@ fn part(sides: &mut [Side; 2], context: usize) -> Result<Parting> {
         }
         let deed = |side: &Side, record: &Option<Record>| record.as_ref().map(|record| side.deed(record));
         let is_same_deed = deed(&sides[0], &first) == deed(&sides[1], &second);
-        if parting.exact.is_none() && first != second {
+        // Events hold the numbers of processes: those of two scenarios may be equal, and be of processes with other names.
+        if parting.exact.is_none() && (first != second || !is_same_deed) {
             let place = place(sides, parting.events, &before, &first, &second);
             let difference = Difference { index: parting.events, first: first.clone(), second: second.clone() };
-            let words = difference.in_words(&sides[0].trace.head().processes).to_string();
+            let words = if first == second {
+                let (step, event) = (place.step, place.event);
+                format!("the traces part at step {step}, event {event}: it is of processes with other names")
+            } else {
+                difference.in_words(&sides[0].trace.head().processes).to_string()
+            };
             parting.exact = Some(Place { difference: Some(words), ..place });
         }
         if !is_same_deed {

@@ -50,7 +50,8 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit> {
             let unwritten =
                 |error: io::Error| Problem::usage(format!("{}: can't be written: {error}", output.display()));
             let whole = keep::begin_replacement(output).map_err(unwritten)?;
-            match write(arguments.format, reader, &mut BufWriter::new(whole.file())) {
+            let exported = write(arguments.format, reader, &mut BufWriter::new(whole.file()));
+            match exported {
                 Err(Trouble::Output(error)) => return Err(unwritten(error)),
                 Err(trouble) => Err(trouble),
                 Ok(()) => return whole.finish().map_err(unwritten).map(|()| Exit::Pass),
