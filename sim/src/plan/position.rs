@@ -49,7 +49,7 @@ fn with_id<'a, 'i>(list: &'a DeValue<'i>, id: u64, at: &mut usize) -> Option<&'a
         let found = item.get_ref().get("id").and_then(|found| found.get_ref().as_integer());
         found.and_then(|found| u64::from_str_radix(found.as_str(), found.radix()).ok()) == Some(id)
     };
-    let item = list.as_array()?.iter().filter(has_id).last()?;
+    let item = list.as_array()?.iter().rfind(has_id)?;
     *at = item.span().start;
     item.get_ref().as_table()
 }
