@@ -5,7 +5,7 @@ use crate::faults::Menu;
 use crate::workload::Workload;
 use crate::{oracle, setting, swarm};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
-use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan, PlantedBug};
+use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan, PlantedBug, Refusal};
 use seedstorm_sim::{Scenario, Seed, World};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -36,20 +36,23 @@ const WORKLOAD: Workload = Workload {
         &["board-read", "remember"],
     ],
     // (kind, chance that a seed has it in percent, how many at most).
-    faults: Menu(&[
-        (FaultKind::Kill, 50, 4),
-        (FaultKind::Terminate, 25, 2),
-        (FaultKind::Pause, 40, 3),
-        (FaultKind::Delay, 40, 6),
-        (FaultKind::ClockJump, 20, 2),
-        (FaultKind::PidReuse, 25, 3),
-        (FaultKind::IoError, 15, 2),
-        (FaultKind::NoSpace, 15, 2),
-        (FaultKind::ShortWrite, 20, 3),
-        (FaultKind::FailedSync, 10, 1),
-        (FaultKind::MachineCrash, 12, 1),
-        (FaultKind::TornWrite, 8, 1),
-    ]),
+    faults: Menu {
+        kinds: &[
+            (FaultKind::Kill, 50, 4),
+            (FaultKind::Terminate, 25, 2),
+            (FaultKind::Pause, 40, 3),
+            (FaultKind::Delay, 40, 6),
+            (FaultKind::ClockJump, 20, 2),
+            (FaultKind::PidReuse, 25, 3),
+            (FaultKind::IoError, 15, 2),
+            (FaultKind::NoSpace, 15, 2),
+            (FaultKind::ShortWrite, 20, 3),
+            (FaultKind::FailedSync, 10, 1),
+            (FaultKind::MachineCrash, 12, 1),
+            (FaultKind::TornWrite, 8, 1),
+        ],
+        possible: FaultKind::WITHOUT_MESSAGES,
+    },
     lies_before_power_loss: 0,
     kills_of_holders: 35,
     fixed: &[(swarm::MEMORIES, 1), (swarm::NEEDS, 1)],
@@ -57,7 +60,7 @@ const WORKLOAD: Workload = Workload {
 
 /// How many agents wake after a crash that might have happened: the first repairs, the other meets it. All agents are alike and leave nothing that only
 /// their own next life could finish, and a recovery costs what it wakes.
-const RECOVERING: u64 = 2;
+const RECOVERING: u32 = 2;
 
 impl Scenario for ConcurrencyStorm {
     fn name(&self) -> &'static str {
@@ -68,11 +71,15 @@ impl Scenario for ConcurrencyStorm {
         "many agents at once on one board, one task list, a few documents and locks"
     }
 
+    fn faults(&self) -> &'static [FaultKind] {
+        WORKLOAD.faults.possible
+    }
+
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
         WORKLOAD.plan(seed, options)
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
+    fn check(&self, plan: &Plan) -> Result<(), Refusal> {
         WORKLOAD.check(plan)
     }
 

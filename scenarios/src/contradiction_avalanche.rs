@@ -5,7 +5,7 @@ use crate::avalanche::workload;
 use crate::faults::Menu;
 use crate::{oracle, setting, swarm};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
-use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan, PlantedBug};
+use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan, PlantedBug, Refusal};
 use seedstorm_sim::{Scenario, Seed, World};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -14,23 +14,26 @@ use toml::Value;
 pub struct ContradictionAvalanche;
 
 // (kind, chance that a seed has it in percent, how many at most).
-const FAULTS: Menu = Menu(&[
-    (FaultKind::Kill, 75, 6),
-    (FaultKind::Terminate, 20, 2),
-    (FaultKind::MachineCrash, 25, 2),
-    (FaultKind::TornWrite, 10, 1),
-    (FaultKind::Pause, 25, 2),
-    (FaultKind::Delay, 30, 4),
-    (FaultKind::ClockJump, 10, 2),
-    (FaultKind::PidReuse, 15, 2),
-    (FaultKind::IoError, 15, 2),
-    (FaultKind::NoSpace, 15, 2),
-    (FaultKind::ShortWrite, 15, 3),
-    (FaultKind::FailedSync, 6, 1),
-]);
+const FAULTS: Menu = Menu {
+    kinds: &[
+        (FaultKind::Kill, 75, 6),
+        (FaultKind::Terminate, 20, 2),
+        (FaultKind::MachineCrash, 25, 2),
+        (FaultKind::TornWrite, 10, 1),
+        (FaultKind::Pause, 25, 2),
+        (FaultKind::Delay, 30, 4),
+        (FaultKind::ClockJump, 10, 2),
+        (FaultKind::PidReuse, 15, 2),
+        (FaultKind::IoError, 15, 2),
+        (FaultKind::NoSpace, 15, 2),
+        (FaultKind::ShortWrite, 15, 3),
+        (FaultKind::FailedSync, 6, 1),
+    ],
+    possible: FaultKind::WITHOUT_MESSAGES,
+};
 
 /// How many agents wake after a crash that might have happened.
-const RECOVERING: u64 = 2;
+const RECOVERING: u32 = 2;
 
 impl Scenario for ContradictionAvalanche {
     fn name(&self) -> &'static str {
@@ -41,12 +44,16 @@ impl Scenario for ContradictionAvalanche {
         "agents take batches of conflicting assertions in at once, and are killed at it"
     }
 
+    fn faults(&self) -> &'static [FaultKind] {
+        FAULTS.possible
+    }
+
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
         workload::plan(self.name(), &FAULTS, seed, options)
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
-        workload::check(plan)
+    fn check(&self, plan: &Plan) -> Result<(), Refusal> {
+        workload::check(plan, FAULTS.possible)
     }
 
     fn plainest(&self) -> BTreeMap<String, Value> {

@@ -4,8 +4,13 @@ use seedstorm_sim::plan::{Between, FaultKind, FaultPlan, Faults, Position, Trigg
 use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Draw, Options, Seed, Stream};
 
-/// How likely a kind is on in a seed, and how many of it there are then at most.
-pub struct Menu(pub &'static [(FaultKind, u64, u64)]);
+/// What may go wrong in a scenario.
+pub struct Menu {
+    /// What does unless options say otherwise: a kind, how likely it is on in a seed, and how many of it there are then at most.
+    pub kinds: &'static [(FaultKind, u64, u64)],
+    /// What can when it is asked for.
+    pub possible: &'static [FaultKind],
+}
 
 /// `Menu`'s chances are out of so many.
 const CHANCES: u64 = 100;
@@ -23,11 +28,18 @@ impl Menu {
         let chosen: Vec<(FaultKind, u64, u64)> = match &options.faults {
             Faults::Exactly(faults) => return faults.clone(),
             Faults::None => Vec::new(),
-            Faults::Default => self.0.to_vec(),
-            // Kinds that are asked for by name are on in every seed; who names one twice has said it once.
+            Faults::Default => self.kinds.to_vec(),
+            // Kinds that are asked for by name are on in every seed; who names one twice has said it once. What can't happen here is asked of other scenarios.
             Faults::Kinds(kinds) => {
                 let is_first = |(at, kind): &(usize, &FaultKind)| !kinds[..*at].contains(kind);
-                kinds.iter().enumerate().filter(is_first).map(|(_, kind)| (*kind, CHANCES, self.most(*kind))).collect()
+                let is_possible = |(_, kind): &(usize, &FaultKind)| self.possible.contains(kind);
+                kinds
+                    .iter()
+                    .enumerate()
+                    .filter(is_first)
+                    .filter(is_possible)
+                    .map(|(_, kind)| (*kind, CHANCES, self.most(*kind)))
+                    .collect()
             }
         };
         let mut faults = Vec::new();
@@ -46,7 +58,7 @@ impl Menu {
     }
 
     fn most(&self, kind: FaultKind) -> u64 {
-        self.0.iter().find(|(of, _, _)| *of == kind).map_or(3, |(_, _, most)| *most)
+        self.kinds.iter().find(|(of, _, _)| *of == kind).map_or(3, |(_, _, most)| *most)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Agents that flood each other with signals: the processes of signal-flood. The bus itself is in `model`.
 
+use crate::plans::workers_of;
 use crate::script::{End, Script, exit};
 use crate::swarm;
 use seedstorm_model::agent::{self, AgentError};
@@ -13,7 +14,7 @@ use toml::Value;
 /// What all agents of a flood know.
 struct Flood {
     config: Config,
-    workers: u64,
+    workers: u32,
     /// How long an agent leaves the durable queue alone while it is busy, in nanoseconds.
     poll_ns: u64,
 }
@@ -31,16 +32,16 @@ pub fn populate(plan: &Plan, world: &mut World) {
             }
         }
     });
-    for (index, script) in (0..).zip(Script::of_agents(plan, flood.workers as u32, Operation::clone)) {
+    for (index, script) in (0..).zip(Script::of_agents(plan, flood.workers, Operation::clone)) {
         let flood = flood.clone();
         world.process("agent", index, move |sys| run(sys, flood.clone(), script.clone()));
     }
 }
 
 /// Adds agents of a plan as they come up after a crash, so many at most: each begins a life on the bus, and leaves it.
-pub fn recover(plan: &Plan, agents_max: u64, world: &mut World) {
+pub fn recover(plan: &Plan, agents_max: u32, world: &mut World) {
     let flood = Rc::new(Flood::of(plan));
-    for index in 0..flood.workers.min(agents_max) as u32 {
+    for index in 0..flood.workers.min(agents_max) {
         let flood = flood.clone();
         world.process("agent", index, move |sys| {
             let flood = flood.clone();
@@ -71,7 +72,7 @@ impl Flood {
         };
         Flood {
             config: Config { bus: Some(bus), ..swarm::config(plan) },
-            workers: plan.setting_u64("workers", 1),
+            workers: workers_of(plan),
             poll_ns: plan.setting_u64("poll_ms", 20) * MS,
         }
     }
@@ -161,7 +162,7 @@ async fn carry_out(sys: &Sys, flood: &Flood, script: &Script<Operation>) -> Resu
         if poll.now(sys, flood, &mut member).await?
             && is_finished
             && let Some(survey) = member.survey(sys).await?
-            && (survey.finished, survey.queued, survey.owed) == (flood.workers, 0, 0)
+            && (survey.finished, survey.queued, survey.owed) == (u64::from(flood.workers), 0, 0)
         {
             break;
         }
@@ -206,7 +207,7 @@ fn try_to(sys: &Sys, retry: &mut Retry, outcome: SendOutcome) -> bool {
 
 fn outgoing(operation: &Operation) -> Outgoing {
     let text = |key: &str| operation.arguments.get(key).and_then(Value::as_str).map(str::to_owned);
-    let bytes = operation.arguments.get("bytes").and_then(Value::as_integer).unwrap_or(0) as usize;
+    let bytes = swarm::number(operation, "bytes") as usize;
     let mut content = format!("{}#{} ", operation.process, operation.id).into_bytes();
     content.resize(content.len().max(bytes), b'.');
     let to = text("to").map_or(To::All, To::Agent);

@@ -5,7 +5,7 @@ use crate::faults::Menu;
 use crate::workload::Workload;
 use crate::{oracle, setting, swarm};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
-use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan, PlantedBug};
+use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan, PlantedBug, Refusal};
 use seedstorm_sim::{Scenario, Seed, World};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -36,21 +36,24 @@ const WORKLOAD: Workload = Workload {
         &["note", "document", "board-read", "checkpoint", "task-claim", "verify", "sleep", "status"],
     ],
     // (kind, chance that a seed has it in percent, how many at most).
-    faults: Menu(&[
-        (FaultKind::Kill, 85, 10),
-        (FaultKind::Terminate, 40, 3),
-        (FaultKind::PidReuse, 50, 5),
-        (FaultKind::MachineCrash, 35, 2),
-        (FaultKind::TornWrite, 15, 1),
-        (FaultKind::Pause, 20, 2),
-        (FaultKind::Delay, 20, 4),
-        (FaultKind::ClockJump, 10, 2),
-        (FaultKind::IoError, 20, 3),
-        (FaultKind::NoSpace, 25, 3),
-        (FaultKind::ShortWrite, 20, 3),
-        (FaultKind::FailedSync, 12, 2),
-        (FaultKind::LyingSync, 4, 4),
-    ]),
+    faults: Menu {
+        kinds: &[
+            (FaultKind::Kill, 85, 10),
+            (FaultKind::Terminate, 40, 3),
+            (FaultKind::PidReuse, 50, 5),
+            (FaultKind::MachineCrash, 35, 2),
+            (FaultKind::TornWrite, 15, 1),
+            (FaultKind::Pause, 20, 2),
+            (FaultKind::Delay, 20, 4),
+            (FaultKind::ClockJump, 10, 2),
+            (FaultKind::IoError, 20, 3),
+            (FaultKind::NoSpace, 25, 3),
+            (FaultKind::ShortWrite, 20, 3),
+            (FaultKind::FailedSync, 12, 2),
+            (FaultKind::LyingSync, 4, 4),
+        ],
+        possible: FaultKind::WITHOUT_MESSAGES,
+    },
     lies_before_power_loss: 20,
     kills_of_holders: 55,
     fixed: &[(swarm::DAYS, 1), (swarm::MEMORIES, 1)],
@@ -65,11 +68,15 @@ impl Scenario for Guillotine {
         "agents that keep days are killed at the worst moments, the machine loses power, and they recover"
     }
 
+    fn faults(&self) -> &'static [FaultKind] {
+        WORKLOAD.faults.possible
+    }
+
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
         WORKLOAD.plan(seed, options)
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
+    fn check(&self, plan: &Plan) -> Result<(), Refusal> {
         WORKLOAD.check(plan)
     }
 
@@ -86,7 +93,7 @@ impl Scenario for Guillotine {
     }
 
     fn recover(&self, plan: &Plan, world: &mut World) {
-        swarm::recover(plan, u64::MAX, world);
+        swarm::recover(plan, u32::MAX, world);
     }
 
     fn coverage(&self) -> &'static [&'static str] {

@@ -2,6 +2,7 @@
 //! in `sim`.
 
 pub mod avalanche;
+pub(crate) mod check;
 pub mod concurrency_storm;
 pub mod contradiction_avalanche;
 pub mod faults;

@@ -1,7 +1,8 @@
-//! What the plans of all scenarios share: limits, names, common draws, and looks at what came from a file. What each scenario draws besides is in its own
-//! workload.
+//! What the plans of all scenarios share: limits, names, common draws. What each scenario draws besides is in its own workload; plans that came from a file
+//! are looked at in `check`.
 
-use seedstorm_sim::plan::{Operation, Options, OptionsError, Plan};
+use seedstorm_sim::metrics::Nanoseconds;
+use seedstorm_sim::plan::{Options, OptionsError, Plan};
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::{Draw, Seed};
 use std::collections::BTreeMap;
@@ -10,8 +11,19 @@ use toml::Value;
 /// A second, in nanoseconds.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
-const WORKERS_MAX: u64 = 1024;
-const DURATION_NS_MAX: u64 = 24 * 3600 * SECOND_NS;
+/// The most agents.
+pub(crate) const WORKERS_MAX: u64 = 1024;
+
+/// The longest that `--duration` can say, in nanoseconds.
+pub(crate) const DURATION_NS_MAX: u64 = 24 * 3600 * SECOND_NS;
+
+/// The setting that says how many agents there are.
+pub(crate) const WORKERS: &str = "workers";
+
+/// How many agents a plan has. No more than can be, even of a plan that nobody has looked at.
+pub(crate) fn workers_of(plan: &Plan) -> u32 {
+    plan.setting_u64(WORKERS, 1).min(WORKERS_MAX) as u32
+}
 
 /// Operation ids of one agent begin here, times its index plus one: taking away an agent shifts no other's. The second half is for the calm.
 pub(crate) const IDS_PER_AGENT: u64 = 1_000_000;
@@ -22,7 +34,12 @@ pub(crate) const IDS_PER_AGENT: u64 = 1_000_000;
 /// More or fewer than can be.
 pub(crate) fn workers(seed: Seed, options: &Options, drawn: &[u64]) -> Result<u64, OptionsError> {
     let drawn = seed.stream("workers").pick(drawn).copied().unwrap_or(1);
-    in_range("--workers", options.workers.map(u64::from), drawn, WORKERS_MAX)
+    let workers = options.workers.map_or(drawn, u64::from);
+    if (1..=WORKERS_MAX).contains(&workers) {
+        return Ok(workers);
+    }
+    let allowed = format!("a whole number from 1 to {WORKERS_MAX}");
+    Err(OptionsError { option: "--workers".into(), value: workers.to_string(), allowed })
 }
 
 /// What `--duration` says, in nanoseconds.
@@ -30,15 +47,14 @@ pub(crate) fn workers(seed: Seed, options: &Options, drawn: &[u64]) -> Result<u6
 /// # Errors
 /// More or less than can be.
 pub(crate) fn duration_ns(options: &Options, default: u64) -> Result<u64, OptionsError> {
-    in_range("--duration", options.duration_ns, default, DURATION_NS_MAX)
-}
-
-fn in_range(option: &str, given: Option<u64>, default: u64, greatest: u64) -> Result<u64, OptionsError> {
-    let value = given.unwrap_or(default);
-    if (1..=greatest).contains(&value) {
-        return Ok(value);
+    let duration_ns = options.duration_ns.unwrap_or(default);
+    if (1..=DURATION_NS_MAX).contains(&duration_ns) {
+        return Ok(duration_ns);
     }
-    Err(OptionsError { option: option.into(), value: value.to_string(), allowed: format!("from 1 to {greatest}") })
+    // Written as it can be given.
+    let value = Nanoseconds(duration_ns).to_string().replace(' ', "");
+    let allowed = "from 1ns to 24h, a number and a unit (ns, us, ms, s, m, h)".into();
+    Err(OptionsError { option: "--duration".into(), value, allowed })
 }
 
 /// The names of so many agents.
@@ -67,50 +83,4 @@ pub(crate) fn persistence(settings: &BTreeMap<String, Value>) -> Persistence {
         Some("ext4") => Persistence::Ext4,
         _ => Persistence::Posix,
     }
-}
-
-/// Looks at the page size that was asked for.
-///
-/// # Errors
-/// One that SQLite doesn't know.
-pub(crate) fn check_page(settings: &BTreeMap<String, Value>) -> Result<(), OptionsError> {
-    let bytes = settings.get("page_bytes").and_then(Value::as_integer).unwrap_or(0) as u64;
-    if bytes.is_power_of_two() {
-        return Ok(());
-    }
-    let allowed = "a power of two from 512 to 65536".into();
-    Err(OptionsError { option: "--set page_bytes".into(), value: bytes.to_string(), allowed })
-}
-
-/// Looks at the settings that a scenario fixes: they are in each plan, and can't be chosen.
-///
-/// # Errors
-/// One that is missing or another.
-pub(crate) fn check_fixed(fixed: &[(&str, i64)], plan: &Plan) -> Result<(), OptionsError> {
-    for (key, value) in fixed {
-        let found = plan.settings.get(*key);
-        if found.and_then(Value::as_integer) != Some(*value) {
-            let found = found.map_or_else(String::new, Value::to_string);
-            return Err(OptionsError { option: format!("settings.{key}"), value: found, allowed: value.to_string() });
-        }
-    }
-    Ok(())
-}
-
-/// Looks at an operation's kind and process.
-///
-/// # Errors
-/// A kind that isn't one of these, or a process that isn't one of so many agents.
-pub(crate) fn check_operation(operation: &Operation, kinds: &[&str], workers: u64) -> Result<(), OptionsError> {
-    let option = |key: &str| format!("operation {}, {key}", operation.id);
-    if !kinds.contains(&operation.kind.as_str()) {
-        let (value, allowed) = (operation.kind.clone(), kinds.join(", "));
-        return Err(OptionsError { option: option("kind"), value, allowed });
-    }
-    let index = operation.process.strip_prefix("agent-").and_then(|index| index.parse::<u64>().ok());
-    if index.is_none_or(|index| index >= workers) {
-        let allowed = format!("agent-0 to agent-{}", workers.saturating_sub(1));
-        return Err(OptionsError { option: option("process"), value: operation.process.clone(), allowed });
-    }
-    Ok(())
 }

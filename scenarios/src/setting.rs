@@ -1,6 +1,6 @@
 //! Settings of a scenario: each has a name, what is allowed, and its own random stream, so that fixing one shifts no other.
 
-use seedstorm_sim::plan::{OptionsError, PlantedBug};
+use seedstorm_sim::plan::{OptionsError, Place, PlantedBug, Refusal};
 use seedstorm_sim::{Draw, Options, Seed};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -19,6 +19,8 @@ pub struct Setting {
 pub enum Range {
     /// A whole number: the least and the greatest that may be given, and the values that are drawn.
     Number(u64, u64, &'static [u64]),
+    /// A power of two: as with a number.
+    PowerOfTwo(u64, u64, &'static [u64]),
     /// One of these words; drawn evenly. One that is said twice in a row is drawn more often, as a number is.
     Word(&'static [&'static str]),
 }
@@ -27,7 +29,9 @@ impl Setting {
     fn draw(&self, seed: Seed) -> Value {
         let mut stream = seed.stream(&format!("setting/{}", self.key));
         match &self.range {
-            Range::Number(_, _, drawn) => number(drawn[stream.below(drawn.len() as u64) as usize]),
+            Range::Number(_, _, drawn) | Range::PowerOfTwo(_, _, drawn) => {
+                number(drawn[stream.below(drawn.len() as u64) as usize])
+            }
             Range::Word(words) => Value::String(words[stream.below(words.len() as u64) as usize].to_owned()),
         }
     }
@@ -36,6 +40,7 @@ impl Setting {
     pub fn allowed(&self) -> String {
         match &self.range {
             Range::Number(least, greatest, _) => format!("a whole number from {least} to {greatest}"),
+            Range::PowerOfTwo(least, greatest, _) => format!("a power of two from {least} to {greatest}"),
             Range::Word(words) => {
                 let mut each = words.to_vec();
                 each.dedup();
@@ -45,9 +50,11 @@ impl Setting {
     }
 
     fn parse(&self, text: &str) -> Option<Value> {
+        let within = |least: u64, greatest: u64| text.parse().ok().filter(|given| (least..=greatest).contains(given));
         match &self.range {
-            Range::Number(least, greatest, _) => {
-                text.parse().ok().filter(|given| (least..=greatest).contains(&given)).map(number)
+            Range::Number(least, greatest, _) => within(*least, *greatest).map(number),
+            Range::PowerOfTwo(least, greatest, _) => {
+                within(*least, *greatest).filter(|given| given.is_power_of_two()).map(number)
             }
             Range::Word(words) => words.contains(&text).then(|| Value::String(text.to_owned())),
         }
@@ -65,18 +72,31 @@ fn number(value: u64) -> Value {
 pub fn settle(settings: &[Setting], seed: Seed, options: &Options) -> Result<BTreeMap<String, Value>, OptionsError> {
     let mut settled: BTreeMap<String, Value> =
         settings.iter().map(|setting| (setting.key.to_owned(), setting.draw(seed))).collect();
-    let named = [("lock", &options.lock), ("backoff", &options.backoff)];
-    let named =
-        named.into_iter().filter_map(|(key, given)| given.as_ref().map(|given| (format!("--{key}"), key, given)));
-    let set = options.set.iter().map(|(key, given)| (format!("--set {key}"), key.as_str(), given));
-    for (option, key, given) in named.chain(set) {
+    for (key, given) in [("lock", &options.lock), ("backoff", &options.backoff)] {
+        let Some(given) = given else { continue };
+        let option = format!("--{key}");
+        let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
+            let allowed = format!("none, there is no setting `{key}`");
+            return Err(OptionsError { option, value: given.clone(), allowed });
+        };
+        let value = setting.parse(given).ok_or_else(|| OptionsError {
+            option,
+            value: given.clone(),
+            allowed: setting.allowed(),
+        })?;
+        settled.insert(key.to_owned(), value);
+    }
+    for (key, given) in &options.set {
+        let option = format!("--set {key}");
         if key == MUTANT {
-            settled.insert(MUTANT.to_owned(), mutant(option, given)?);
+            if !is_mutant(given) {
+                return Err(OptionsError { option, value: given.clone(), allowed: mutants() });
+            }
+            settled.insert(MUTANT.to_owned(), Value::String(given.clone()));
             continue;
         }
         let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
-            let keys: Vec<&str> = settings.iter().map(|setting| setting.key).chain([MUTANT]).collect();
-            return Err(OptionsError { option: "--set".into(), value: key.to_owned(), allowed: keys.join(", ") });
+            return Err(OptionsError { option: "--set".into(), value: key.clone(), allowed: keys(settings) });
         };
         let value = setting.parse(given).ok_or_else(|| OptionsError {
             option,
@@ -91,34 +111,55 @@ pub fn settle(settings: &[Setting], seed: Seed, options: &Options) -> Result<BTr
 /// Checks the settings of a plan that came from a file; `others` are keys that the scenario adds itself.
 ///
 /// # Errors
-/// A key that doesn't exist, or a value that isn't allowed.
-pub fn check(settings: &[Setting], found: &BTreeMap<String, Value>, others: &[&str]) -> Result<(), OptionsError> {
+/// A key that doesn't exist or is missing, or a value that isn't allowed.
+pub fn check(settings: &[Setting], found: &BTreeMap<String, Value>, others: &[&str]) -> Result<(), Refusal> {
     for (key, value) in found {
+        let place = Place::Setting(key.clone());
         // As on a command line: there is one reading of a value.
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let option = format!("settings.{key}");
+        let text = text(value);
         if key == MUTANT {
-            mutant(option, &text)?;
+            if !value.is_str() || !is_mutant(&text) {
+                return Err(Refusal::value(place, text, mutants()));
+            }
             continue;
         }
         if others.contains(&key.as_str()) {
             continue;
         }
         let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
-            let keys: Vec<&str> = settings.iter().map(|setting| setting.key).chain([MUTANT]).collect();
-            return Err(OptionsError { option: "settings".into(), value: key.clone(), allowed: keys.join(", ") });
+            return Err(Refusal::unknown(place, key, keys(settings)));
         };
         if setting.parse(&text).as_ref() != Some(value) {
-            return Err(OptionsError { option, value: text, allowed: setting.allowed() });
+            return Err(Refusal::value(place, text, setting.allowed()));
         }
     }
-    Ok(())
+    match settings.iter().find(|setting| !found.contains_key(setting.key)) {
+        Some(setting) => Err(missing(setting.key, &setting.allowed())),
+        None => Ok(()),
+    }
+}
+
+/// What is said of a setting that a plan should have.
+pub(crate) fn missing(key: &str, allowed: &str) -> Refusal {
+    Refusal::words(Place::Setting(key.to_owned()), format!("it is missing; allowed: {allowed}"))
+}
+
+/// A value as a person writes it on a command line.
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn keys(settings: &[Setting]) -> String {
+    let keys: Vec<&str> = settings.iter().map(|setting| setting.key).chain([MUTANT]).collect();
+    keys.join(", ")
 }
 
 /// The plainest value of each setting: the least that is drawn, or the first word. Latency and persistence are parts of the plan of their own.
 pub(crate) fn plainest(settings: &[Setting]) -> BTreeMap<String, Value> {
     let value = |setting: &Setting| match &setting.range {
-        Range::Number(least, _, drawn) => number(drawn.iter().copied().min().unwrap_or(*least)),
+        Range::Number(least, _, drawn) | Range::PowerOfTwo(least, _, drawn) => {
+            number(drawn.iter().copied().min().unwrap_or(*least))
+        }
         Range::Word(words) => Value::String(words.first().copied().unwrap_or_default().to_owned()),
     };
     settings.iter().map(|setting| (setting.key.to_owned(), value(setting))).collect()
@@ -132,13 +173,12 @@ pub(crate) fn planted_bugs(scenario: &str) -> Vec<PlantedBug> {
     mutants.map(seedstorm_model::mutant::MutantInfo::planted_bug).collect()
 }
 
-fn mutant(option: String, given: &str) -> Result<Value, OptionsError> {
-    let names = || seedstorm_model::mutant::catalogue().map(|mutant| mutant.name);
-    if names().any(|name| name == given) {
-        return Ok(Value::String(given.to_owned()));
-    }
-    let allowed: Vec<&str> = names().collect();
-    Err(OptionsError { option, value: given.to_owned(), allowed: allowed.join(", ") })
+fn is_mutant(name: &str) -> bool {
+    seedstorm_model::mutant::catalogue().any(|mutant| mutant.name == name)
+}
+
+fn mutants() -> String {
+    seedstorm_model::mutant::catalogue().map(|mutant| mutant.name).collect::<Vec<_>>().join(", ")
 }
 
 /// Times at which all agents begin at once.
@@ -193,10 +233,10 @@ pub(crate) const fn busy_timeout_ms(drawn: &'static [u64]) -> Setting {
     Setting { key: "busy_timeout_ms", about, range: Range::Number(0, 600_000, drawn) }
 }
 
-/// The database's page size, one of these. It must be a power of two: see [`crate::plans::check_page`].
+/// The database's page size, one of these.
 pub(crate) const fn page_bytes(drawn: &'static [u64]) -> Setting {
     let about = "the database's page size, in bytes";
-    Setting { key: "page_bytes", about, range: Range::Number(512, 65_536, drawn) }
+    Setting { key: "page_bytes", about, range: Range::PowerOfTwo(512, 65_536, drawn) }
 }
 
 /// When a commit checkpoints, one of these.

@@ -1,13 +1,14 @@
 //! signal-flood: agents broadcast to each other and answer directly, while messages get lost, come twice and out of order, partitions cut them off, and they are killed. How
 //! its plan is drawn is here, what an agent does with it in `flood`, what must hold in `oracle`.
 
+use crate::check::{self, Argument, ArgumentRange, Rules};
 use crate::faults::Menu;
-use crate::plans::{self, IDS_PER_AGENT, SECOND_NS, agents, check_operation, check_page, persistence};
+use crate::plans::{self, DURATION_NS_MAX, IDS_PER_AGENT, SECOND_NS, WORKERS_MAX, agents, persistence};
 use crate::setting::{self, Range, Setting, settle};
 use crate::{flood, oracle};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
 use seedstorm_sim::plan::{
-    FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, PlantedBug, Position,
+    FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, PlantedBug, Position, Refusal,
     StrategyPlan, Trigger,
 };
 use seedstorm_sim::seed::Path;
@@ -43,7 +44,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         key: "value_bytes",
         about: "the greatest length of a signal's content, in bytes",
-        range: Range::Number(1, 60_000, &[20, 100, 600]),
+        range: Range::Number(1, VALUE_BYTES_MAX, &[20, 100, 600]),
     },
     Setting {
         key: "queue_max",
@@ -87,24 +88,34 @@ const SETTINGS: &[Setting] = &[
 
 const KINDS: [&str; 2] = ["broadcast", "direct"];
 
+const BYTES: Argument = Argument::optional("bytes", ArgumentRange::Number(0, VALUE_BYTES_MAX));
+const TO: Argument = Argument::needed("to", ArgumentRange::Agent);
+const ANSWER_BY: Argument = Argument::optional("answer_by", ArgumentRange::Agent);
+
+/// The greatest length that a signal's content can be given, in bytes.
+const VALUE_BYTES_MAX: u64 = 60_000;
+
 /// What may go wrong: (kind, chance that a seed has it in percent, how many at most).
-const FAULTS: Menu = Menu(&[
-    (FaultKind::MessageLoss, 50, 3),
-    (FaultKind::MessageDuplicate, 50, 3),
-    (FaultKind::MessageDelay, 30, 2),
-    (FaultKind::MessageReorder, 40, 3),
-    (FaultKind::MessageGarble, 30, 3),
-    (FaultKind::Partition, 35, 2),
-    (FaultKind::Kill, 60, 6),
-    (FaultKind::Terminate, 15, 1),
-    (FaultKind::Pause, 20, 2),
-    (FaultKind::MachineCrash, 20, 1),
-    (FaultKind::Delay, 15, 3),
-    (FaultKind::ClockJump, 5, 1),
-    (FaultKind::IoError, 15, 2),
-    (FaultKind::NoSpace, 10, 2),
-    (FaultKind::ShortWrite, 10, 2),
-]);
+const FAULTS: Menu = Menu {
+    kinds: &[
+        (FaultKind::MessageLoss, 50, 3),
+        (FaultKind::MessageDuplicate, 50, 3),
+        (FaultKind::MessageDelay, 30, 2),
+        (FaultKind::MessageReorder, 40, 3),
+        (FaultKind::MessageGarble, 30, 3),
+        (FaultKind::Partition, 35, 2),
+        (FaultKind::Kill, 60, 6),
+        (FaultKind::Terminate, 15, 1),
+        (FaultKind::Pause, 20, 2),
+        (FaultKind::MachineCrash, 20, 1),
+        (FaultKind::Delay, 15, 3),
+        (FaultKind::ClockJump, 5, 1),
+        (FaultKind::IoError, 15, 2),
+        (FaultKind::NoSpace, 10, 2),
+        (FaultKind::ShortWrite, 10, 2),
+    ],
+    possible: FaultKind::ALL,
+};
 
 /// About how many steps a run has for each delivery.
 const STEPS_OF_DELIVERY: u64 = 50;
@@ -205,13 +216,16 @@ impl Scenario for SignalFlood {
         "agents broadcast and answer with vector clocks, under loss, duplication, reordering, partitions and kills"
     }
 
+    fn faults(&self) -> &'static [FaultKind] {
+        FAULTS.possible
+    }
+
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
         let workers = plans::workers(seed, options, WORKERS)?;
         let lasts_ns = plans::duration_ns(options, DURATION_NS)?;
         let mut settings = settle(SETTINGS, seed, options)?;
         let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
         let word = |key: &str| settings.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        check_page(&settings)?;
         let latency = word("latency");
         let begins_ns = waking_ns(&latency) * workers;
         let chaos_ns = begins_ns + lasts_ns + begins_ns * DELIVERY_FACTOR;
@@ -255,10 +269,15 @@ impl Scenario for SignalFlood {
         })
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
-        setting::check(SETTINGS, &plan.settings, &["workers"])?;
-        let workers = plan.setting_u64("workers", 1);
-        plan.operations.iter().try_for_each(|operation| check_operation(operation, &KINDS, workers))
+    fn check(&self, plan: &Plan) -> Result<(), Refusal> {
+        let rules = Rules {
+            settings: SETTINGS,
+            fixed: &[],
+            kinds: &[(KINDS[0], &[BYTES, ANSWER_BY]), (KINDS[1], &[TO, BYTES, ANSWER_BY])],
+            faults: FAULTS.possible,
+            chaos_ns_max: DURATION_NS_MAX + WORKERS_MAX * waking_ns("hdd") * (1 + DELIVERY_FACTOR),
+        };
+        check::plan(plan, &rules)
     }
 
     fn plainest(&self) -> BTreeMap<String, Value> {
@@ -302,4 +321,4 @@ impl Scenario for SignalFlood {
 }
 
 /// Agents that come up at a crash point: what the others would find stands in the database all the same, and is judged there.
-const AGENTS_RECOVERED: u64 = 3;
+const AGENTS_RECOVERED: u32 = 3;

@@ -5,7 +5,7 @@ use crate::faults::Menu;
 use crate::oracle::wal::{COVERAGE, WAL, watch_wal};
 use crate::setting;
 use crate::wal::{client, workload};
-use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan, PlantedBug};
+use seedstorm_sim::plan::{FaultKind, Options, OptionsError, Plan, PlantedBug, Refusal};
 use seedstorm_sim::{Scenario, Seed, World};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -15,17 +15,20 @@ pub struct SqliteWal;
 
 // (kind, chance that a seed has it in percent, how many at most). What fsync fails to keep is no fault of SQLite's: such faults are on only when they are
 // asked for.
-const FAULTS: Menu = Menu(&[
-    (FaultKind::Kill, 55, 4),
-    (FaultKind::Terminate, 10, 1),
-    (FaultKind::MachineCrash, 20, 1),
-    (FaultKind::TornWrite, 12, 1),
-    (FaultKind::Pause, 15, 2),
-    (FaultKind::Delay, 20, 3),
-    (FaultKind::IoError, 15, 2),
-    (FaultKind::NoSpace, 10, 2),
-    (FaultKind::ShortWrite, 10, 2),
-]);
+const FAULTS: Menu = Menu {
+    kinds: &[
+        (FaultKind::Kill, 55, 4),
+        (FaultKind::Terminate, 10, 1),
+        (FaultKind::MachineCrash, 20, 1),
+        (FaultKind::TornWrite, 12, 1),
+        (FaultKind::Pause, 15, 2),
+        (FaultKind::Delay, 20, 3),
+        (FaultKind::IoError, 15, 2),
+        (FaultKind::NoSpace, 10, 2),
+        (FaultKind::ShortWrite, 10, 2),
+    ],
+    possible: FaultKind::WITHOUT_MESSAGES,
+};
 
 impl Scenario for SqliteWal {
     fn name(&self) -> &'static str {
@@ -36,12 +39,16 @@ impl Scenario for SqliteWal {
         "clients write, read and checkpoint one SQLite database in WAL mode, and are killed at it"
     }
 
+    fn faults(&self) -> &'static [FaultKind] {
+        FAULTS.possible
+    }
+
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
         workload::plan(self.name(), &FAULTS, seed, options)
     }
 
-    fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
-        workload::check(plan)
+    fn check(&self, plan: &Plan) -> Result<(), Refusal> {
+        workload::check(plan, FAULTS.possible)
     }
 
     fn plainest(&self) -> BTreeMap<String, Value> {

@@ -1,6 +1,7 @@
 //! A swarm of agents that carry out a plan's operations: the processes that scenarios share. The agents themselves are in `model`.
 
 use crate::avalanche::universe::Universe;
+use crate::plans::workers_of;
 use crate::script::{End, NOT_WELL_AWAKE, Planned, Script, exit};
 use crate::setting::MUTANT;
 use seedstorm_model::agent::{self, Agent, AgentError, Done, Work, WorkKind};
@@ -64,7 +65,7 @@ pub const BELIEFS: &str = "beliefs";
 /// Adds the preparation and an agent for each process that the plan's settings name.
 pub fn populate(plan: &Plan, world: &mut World) {
     let config = Rc::new(config(plan));
-    let workers = plan.setting_u64("workers", 1) as u32;
+    let workers = workers_of(plan);
     let names = Names {
         keys: (0..plan.setting_u64("board_keys", 1)).map(board_key).collect(),
         tasks: (0..plan.setting_u64("tasks", 1))
@@ -96,9 +97,9 @@ pub fn populate(plan: &Plan, world: &mut World) {
 }
 
 /// Adds agents of a plan as they come up after a crash, so many at most: each wakes, asks for the status, and stops. It is asked for nothing else.
-pub fn recover(plan: &Plan, agents_max: u64, world: &mut World) {
+pub fn recover(plan: &Plan, agents_max: u32, world: &mut World) {
     let config = Rc::new(config(plan));
-    for index in 0..plan.setting_u64("workers", 1).min(agents_max) as u32 {
+    for index in 0..workers_of(plan).min(agents_max) {
         let config = config.clone();
         world.process("agent", index, move |sys| {
             let config = config.clone();
@@ -215,7 +216,7 @@ async fn stop(sys: &Sys, awake: Option<Agent>) -> Result<(), AgentError> {
 }
 
 async fn until_due(sys: &Sys, operation: &Planned<Work>) -> Result<(), Errno> {
-    let wait_ns = operation.not_before_ns.saturating_sub(sys.simulated_ns()) + operation.think_ns;
+    let wait_ns = operation.not_before_ns.saturating_sub(sys.simulated_ns()).saturating_add(operation.think_ns);
     if wait_ns > 0 { sys.sleep(wait_ns).await } else { Ok(()) }
 }
 
@@ -225,13 +226,18 @@ async fn until_due(sys: &Sys, operation: &Planned<Work>) -> Result<(), Errno> {
 /// Words that say no record.
 pub fn batch(operation: &Operation) -> Result<Batch, String> {
     let records = operation.arguments.get("records").and_then(Value::as_array).into_iter().flatten();
-    let bytes = operation.arguments.get("bytes").and_then(Value::as_integer).unwrap_or(0);
-    Universe { text_bytes: bytes as u64 }.batch(records.filter_map(Value::as_str))
+    Universe { text_bytes: number(operation, "bytes") }.batch(records.filter_map(Value::as_str))
+}
+
+/// A number that an operation has, or 0.
+pub(crate) fn number(operation: &Operation, key: &str) -> u64 {
+    let number = operation.arguments.get(key).and_then(Value::as_integer);
+    number.and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
 }
 
 fn work(operation: &Operation) -> Work {
     let text = |key: &str| operation.arguments.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let number = |key: &str| operation.arguments.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
+    let number = |key: &str| number(operation, key);
     let names = |key: &str| -> Vec<String> {
         let names = operation.arguments.get(key).and_then(Value::as_array).into_iter().flatten();
         names.filter_map(Value::as_str).map(str::to_owned).collect()

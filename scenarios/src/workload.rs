@@ -1,12 +1,11 @@
 //! How a swarm's plan is drawn: settings, bursts, what each agent is asked for. Which kinds of operation and which faults there are is each scenario's own.
 
+use crate::check::{self, Argument, ArgumentRange, Rules};
 use crate::faults::{Menu, kills_of_holders, lies_before_power_loss};
-use crate::plans::{
-    self, IDS_PER_AGENT, SECOND_NS, agents, bursts, check_fixed, check_operation, check_page, persistence, weights,
-};
+use crate::plans::{self, DURATION_NS_MAX, IDS_PER_AGENT, SECOND_NS, agents, bursts, persistence, weights};
 use crate::setting::{self, Range, Setting, settle};
 use crate::swarm;
-use seedstorm_sim::plan::{Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, StrategyPlan};
+use seedstorm_sim::plan::{Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Refusal, StrategyPlan};
 use seedstorm_sim::{Draw, Seed, Stream};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -31,6 +30,9 @@ pub struct Workload {
     pub fixed: &'static [(&'static str, i64)],
 }
 
+/// The greatest length that a value can be given, in bytes.
+const VALUE_BYTES_MAX: u64 = 1_000_000;
+
 /// What a storm draws for itself. The draws are wide on purpose: a workload tuned to one bug finds that bug only. What is said twice is drawn more often: corners
 /// that make a run several times as long (a value of many small pages, a cache that holds none of them, a disk that turns) come less often than the others.
 pub const SETTINGS: &[Setting] = &[
@@ -47,7 +49,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "value_bytes",
         about: "the greatest length of a value or note, in bytes",
-        range: Range::Number(1, 1_000_000, &[20, 20, 200, 200, 2_000, 2_000, 9_000]),
+        range: Range::Number(1, VALUE_BYTES_MAX, &[20, 20, 200, 200, 2_000, 2_000, 9_000]),
     },
     setting::LOCK,
     setting::BACKOFF,
@@ -89,7 +91,6 @@ impl Workload {
         let mut settings = settle(SETTINGS, seed, options)?;
         let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
         let word = |key: &str| settings.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        check_page(&settings)?;
         let busy_ns = bursts(seed, number("bursts"), chaos_ns);
         let shape = Shape {
             operations: number("operations"),
@@ -140,14 +141,46 @@ impl Workload {
     ///
     /// # Errors
     /// What the scenario doesn't know, and what is allowed.
-    pub fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
-        let others: Vec<&str> = self.fixed.iter().map(|(key, _)| *key).chain(["workers"]).collect();
-        setting::check(SETTINGS, &plan.settings, &others)?;
-        check_fixed(self.fixed, plan)?;
-        let kinds: Vec<&str> = self.kinds.iter().map(|(kind, _)| *kind).collect();
-        let workers = plan.setting_u64("workers", 1);
-        plan.operations.iter().try_for_each(|operation| check_operation(operation, &kinds, workers))
+    pub fn check(&self, plan: &Plan) -> Result<(), Refusal> {
+        let kinds: Vec<(&str, &[Argument])> = self.kinds.iter().map(|(kind, _)| (*kind, arguments_of(kind))).collect();
+        let rules = Rules {
+            settings: SETTINGS,
+            fixed: self.fixed,
+            kinds: &kinds,
+            faults: self.faults.possible,
+            chaos_ns_max: DURATION_NS_MAX,
+        };
+        check::plan(plan, &rules)
     }
+}
+
+/// A value's or note's length, in bytes.
+const BYTES: Argument = Argument::optional("bytes", ArgumentRange::Number(0, VALUE_BYTES_MAX));
+
+const TASK: Argument = Argument::needed("task", ArgumentRange::Name(&["task-", "calm-"]));
+
+/// The arguments of each kind of operation that has some.
+const ARGUMENTS: &[(&str, &[Argument])] = &[
+    ("board-write", &[Argument::needed("keys", ArgumentRange::Names(&["key-"])), BYTES]),
+    ("board-read", &[Argument::needed("keys", ArgumentRange::Names(&["key-"]))]),
+    ("task-claim", &[TASK]),
+    ("task-leave", &[TASK]),
+    ("task-check", &[TASK, Argument::needed("item", ArgumentRange::Number(0, swarm::ITEMS - 1))]),
+    (
+        "task-needs",
+        &[
+            Argument::needed("task", ArgumentRange::Name(&["project-"])),
+            Argument::needed("needed", ArgumentRange::Names(&["project-"])),
+        ],
+    ),
+    ("note", &[BYTES]),
+    ("document", &[Argument::needed("name", ArgumentRange::Name(&["document-"])), BYTES]),
+    ("introspect", &[Argument::needed("notes", ArgumentRange::Number(0, 1_000)), BYTES]),
+    ("remember", &[Argument::needed("subject", ArgumentRange::Name(&["subject-"])), BYTES]),
+];
+
+fn arguments_of(kind: &str) -> &'static [Argument] {
+    ARGUMENTS.iter().find(|(of, _)| *of == kind).map_or(&[], |(_, arguments)| *arguments)
 }
 
 struct Shape {

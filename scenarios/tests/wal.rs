@@ -3,7 +3,7 @@
 use seedstorm_model::mutant::catalogue;
 use seedstorm_scenarios::sqlite_wal::SqliteWal;
 use seedstorm_sim::invariant::CrashPoints;
-use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, Trigger, Why};
 use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Options, Outcome, Plan, Scenario, Seed, Settings, run};
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,7 +124,10 @@ fn plans_of_another_kind_are_refused() {
     let refused = |change: &dyn Fn(&mut Plan)| {
         let mut plan = sound.clone();
         change(&mut plan);
-        SqliteWal.check(&plan).expect_err("it is refused").allowed
+        match SqliteWal.check(&plan).expect_err("it is refused").why {
+            Why::Value { allowed, .. } | Why::Unknown { allowed, .. } => allowed,
+            Why::Words(words) => words,
+        }
     };
     assert_eq!(refused(&|plan| plan.operations[0].kind = "note".into()), "write, read, scan, hold, checkpoint, check");
     let argue = |key: &'static str, value: Value| {

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use seedstorm_sim::plan::{
-    Between, FaultKind, FaultPlan, Operation, PLAN_FORMAT, PlanError, Position, StrategyPlan, Trigger, read_faults,
+    Between, FaultKind, FaultPlan, Operation, PLAN_FORMAT, Place, PlanError, Position, StrategyPlan, Trigger,
+    read_faults,
 };
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::trace::CallKind;
@@ -194,7 +195,12 @@ fn a_wrong_fault_is_told_with_line_key_value_and_what_is_allowed() {
             &["`at-n`", "`at-ns`, `call`, `while`, `weather`"],
         ),
         (fault_file([id, kind, process, "when.at-ns = -5"]), 5, "when.at-ns = -5", &["-5"]),
-        (fault_file([id, kind, process, "when.at-ns = \"soon\""]), 5, "when.at-ns = \"soon\"", &["soon", "u64"]),
+        (
+            fault_file([id, kind, process, "when.at-ns = \"soon\""]),
+            5,
+            "when.at-ns = \"soon\"",
+            &["soon", "a whole number from 0 to 18446744073709551615"],
+        ),
         (
             fault_file([id, kind, process, "when.call = { kind = \"frob\", nth = 1 }"]),
             5,
@@ -245,7 +251,7 @@ fn a_wrong_fault_is_told_with_line_key_value_and_what_is_allowed() {
     let twice =
         [fault_file([id, kind, process, when]), "\n# again\n".into(), fault_file([id, kind, process, when])].concat();
     assert_eq!(wrong(read_faults(&twice).expect_err("two of one id")).0, 8);
-    assert_eq!(wrong(read_faults("").expect_err("nothing")), (1, String::new(), "missing field `faults`".into()));
+    assert_eq!(wrong(read_faults("").expect_err("nothing")), (1, String::new(), "the file is empty".into()));
     assert_eq!(read_faults("faults = []").expect("none is a choice"), []);
 }
 
@@ -257,7 +263,7 @@ fn a_wrong_plan_is_told_with_its_place_and_a_newer_one_as_newer() {
     assert_eq!(Plan::from_toml(&newer), Err(PlanError::TooNew { found: 2 }));
     let (line, quoted, problem) = wrong(Plan::from_toml(&text.replace("\"flat\"", "\"tape\"")).expect_err("no tapes"));
     assert_eq!((line, quoted.as_str()), (line_of("latency"), "latency = \"tape\""));
-    assert!(problem.contains("`tape`") && problem.contains("`nvme`, `ssd`"), "{problem}");
+    assert!(problem.contains("`tape`") && problem.contains("nvme, ssd"), "{problem}");
     let (line, _, problem) = wrong(Plan::from_toml(&text.replace("\"timed\"", "\"lucky\"")).expect_err("no luck"));
     assert_eq!(line, line_of("strategy"));
     assert!(problem.contains("`lucky`") && problem.contains("`round-robin`"), "{problem}");
@@ -267,6 +273,82 @@ fn a_wrong_plan_is_told_with_its_place_and_a_newer_one_as_newer() {
     let (line, _, problem) = wrong(Plan::from_toml(&twice).expect_err("two of one id"));
     assert_eq!(line, twice.lines().count() - 3);
     assert!(problem.contains("operation 4") && problem.contains("unique"), "{problem}");
+}
+
+#[test]
+fn a_place_of_a_plan_has_its_line_wherever_the_plan_is() {
+    let operation = |id: u64| Operation {
+        id,
+        process: "a-0".into(),
+        kind: "note".into(),
+        not_before_ns: 0,
+        think_ns: 0,
+        arguments: [("bytes".to_owned(), toml::Value::Integer(id as i64 * 7))].into(),
+    };
+    let fault = FaultPlan {
+        id: 9,
+        kind: FaultKind::Kill,
+        process: Some("a-0".into()),
+        when: Trigger::AtNs(5),
+        for_ns: 0,
+        by_ns: 0,
+        between: None,
+    };
+    let plan = Plan {
+        settings: [("rows".to_owned(), toml::Value::Integer(3))].into(),
+        faults: vec![fault],
+        operations: vec![operation(1), operation(2)],
+        ..plan()
+    };
+    let within = toml::Table::from_iter([("plan".to_owned(), toml::Value::try_from(&plan).expect("a table"))]);
+    let texts: [(String, &[&str]); 2] = [(plan.to_toml(), &[]), (within.to_string(), &["plan"])];
+    let of_operation = |id, key: &str| Place::Operation { id, key: Some(key.into()) };
+    for (text, within) in &texts {
+        for (place, quoted) in [
+            (Place::Key("calm_ns"), "calm_ns = 2"),
+            (Place::Setting("rows".into()), "rows = 3"),
+            (of_operation(2, "kind"), "kind = \"note\""),
+            (of_operation(2, "bytes"), "bytes = 14"),
+            (Place::Fault { id: 9, key: Some("process") }, "process = \"a-0\""),
+        ] {
+            let (line, there, problem) = wrong(PlanError::at(text, within, &place, "is wrong".into()));
+            assert_eq!((there.as_str(), problem.as_str()), (quoted, "is wrong"), "{place}: {text}");
+            assert_eq!(text.lines().nth(line - 1).map(str::trim), Some(quoted));
+        }
+        // What isn't there is told where it should be.
+        for (place, header) in [
+            (Place::Setting("slots".into()), "settings]"),
+            (of_operation(2, "rows"), "operations"),
+            (Place::Fault { id: 9, key: Some("between") }, "faults]]"),
+        ] {
+            let (_, there, _) = wrong(PlanError::at(text, within, &place, "it is missing".into()));
+            assert!(there.contains(header), "{place}: {there}");
+        }
+    }
+}
+
+#[test]
+fn a_long_line_is_quoted_in_part_and_a_cut_file_is_said_to_be_one() {
+    let text = plan().to_toml();
+    let long = text.replace("scenario = \"case\"", &format!("scenario = [{}, 3 4]", "\"ä\", ".repeat(400)));
+    let (line, quoted, _) = wrong(Plan::from_toml(&long).expect_err("a comma is missing"));
+    assert_eq!(line, 2);
+    assert!(quoted.contains("3 4]") && quoted.starts_with('…') && quoted.chars().count() < 130, "{quoted}");
+    let cut = text.find("calm_ns").expect("it is there") + "calm_ns =".len();
+    let (_, quoted, problem) = wrong(Plan::from_toml(&text[..cut]).expect_err("it was cut"));
+    assert!(quoted == "calm_ns =" && problem.contains("was it cut short?"), "{quoted}: {problem}");
+    let (line, _, problem) = wrong(Plan::from_toml(" \n").expect_err("nothing"));
+    assert_eq!((line, problem.as_str()), (1, "the file is empty"));
+    let (_, quoted, problem) =
+        wrong(Plan::from_toml(&text.replace("steps_max = 3", "steps_max = 0")).expect_err("none"));
+    assert!(quoted == "steps_max = 0" && problem.contains("1 or more"), "{problem}");
+}
+
+#[test]
+fn what_needs_messages_is_all_that_cannot_happen_without() {
+    let needs_none = |kind: &FaultKind| !kind.hits_messages() && *kind != FaultKind::Partition;
+    let without: Vec<FaultKind> = FaultKind::ALL.iter().copied().filter(needs_none).collect();
+    assert_eq!(FaultKind::WITHOUT_MESSAGES, without);
 }
 
 #[test]
@@ -314,7 +396,8 @@ proptest! {
 
     #[test]
     fn plans_come_back_the_same(
-        (seed, chaos_ns, calm_ns, steps_max) in any::<(u64, u64, u64, u64)>(),
+        (seed, chaos_ns, calm_ns) in any::<(u64, u64, u64)>(),
+        steps_max in 1..=u64::MAX,
         disk_capacity_bytes in any::<Option<u64>>(),
         (strategy, persistence) in (0..3usize, 0..3usize),
         skews in proptest::collection::btree_map("[a-z]{1,8}-[0-9]{1,3}", any::<i64>(), 0..4),

@@ -14,7 +14,9 @@ mod moments;
 mod output;
 mod outputs;
 mod own;
+mod pasting;
 mod pictures;
+mod plan_files;
 mod plans;
 mod readme;
 mod replay;
@@ -24,6 +26,7 @@ mod sweeps;
 mod terminals;
 mod tidy;
 mod unplanted;
+mod wrong_files;
 
 use seedstorm_tests::program::Program;
 

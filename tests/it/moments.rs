@@ -26,6 +26,19 @@ fn equal_runs_are_equal_and_others_part() {
 }
 
 #[test]
+fn runs_of_two_scenarios_part_although_their_first_events_are_alike() {
+    let program = program();
+    program.run("run --scenarios steady --seed 5 --trace a.bin");
+    program.run("run --scenarios race --seed 5 --trace b.bin");
+    let said = program.line("compare a.bin b.bin");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.out.starts_with("the traces part at step 0, event 0: it is of processes with other names"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn plans_and_failures_are_run_and_compared() {
     let program = program();
     let plan = program.line("run --scenarios violates --seed 8 --strategy random --print-plan").out;
@@ -75,9 +88,14 @@ fn the_state_at_a_step_is_told() {
     assert_eq!(object["last_events"].as_array().map(Vec::len), Some(5));
     assert!(object["state"]["tables"].to_string().contains("/swarm/state.db agents (name, status"), "{object}");
     assert_eq!(program.line(&format!("replay {path} --until {steps} --verbose={}", u64::MAX)).code, Some(0));
-    let late = program.line(&format!("replay {path} --until {}", steps + 9999));
+    // Nothing is judged, so that it goes on after the failure.
+    let late = program.line(&format!("replay {path} --until 999999999"));
     assert_eq!(late.code, Some(2));
-    assert!(late.err.contains("nothing happens at that step"), "{}", late.err);
+    let told = late.err.split("the run ends after step ").nth(1).unwrap_or_else(|| panic!("{}", late.err));
+    let end: u64 = told.split(';').next().and_then(|end| end.parse().ok()).unwrap_or_else(|| panic!("{}", late.err));
+    assert!(end >= steps && told.contains(&format!("allowed: 1 to {end}")), "{}", late.err);
+    assert_eq!(program.line(&format!("replay {path} --until {end}")).code, Some(0));
+    assert_eq!(program.line(&format!("replay {path} --until {}", end + 1)).code, Some(2));
 }
 
 #[test]

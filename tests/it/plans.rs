@@ -51,7 +51,10 @@ fn a_plan_that_its_scenario_does_not_know_is_refused() {
     };
     let cases = [
         (drawn.out.replacen("[settings]", "[settings]\nmutant = \"typo\"", 1), "settings.mutant: `typo`"),
-        (drawn.out.replacen("[settings]", "[settings]\nboard_kyes = 3", 1), "settings: `board_kyes`"),
+        (
+            drawn.out.replacen("[settings]", "[settings]\nboard_kyes = 3", 1),
+            "settings.board_kyes: there is no such setting; did you mean `board_keys`?",
+        ),
         (replace("kind = \"document\"", "kind = \"dokument\""), "kind: `dokument`"),
         (replace("process = \"agent-1\"\nkind", "process = \"agent-7\"\nkind"), "process: `agent-7`"),
     ];

@@ -83,6 +83,10 @@ impl Scenario for Counter {
         "processes that count in one file"
     }
 
+    fn faults(&self) -> &'static [FaultKind] {
+        &[FaultKind::Kill]
+    }
+
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
         let workers = options.workers.unwrap_or(4);
         let settings = options.settings(&[("lock", &["flock", "none"])], &[])?;
@@ -90,17 +94,8 @@ impl Scenario for Counter {
         let process = format!("counter-{}", stream.below(u64::from(workers)));
         let kill = FaultPlan::new(1, FaultKind::Kill, Some(process), Trigger::AtNs(stream.below(20_000_000)));
         let faults = match &options.faults {
-            Faults::Default => vec![kill],
+            Faults::Default | Faults::Kinds(_) => vec![kill],
             Faults::None => Vec::new(),
-            Faults::Kinds(kinds) if kinds == &[FaultKind::Kill] => vec![kill],
-            Faults::Kinds(kinds) => {
-                let value = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
-                return Err(OptionsError {
-                    option: "--faults".into(),
-                    value,
-                    allowed: "default, none, kill, FILE".into(),
-                });
-            }
             Faults::Exactly(faults) => faults.clone(),
         };
         let mut plan = Plan { settings, faults, persistence: Persistence::Ext4, ..Plan::plain(self.name(), seed) };

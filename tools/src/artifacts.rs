@@ -118,7 +118,7 @@ fn publish(
 
 /// The command line that runs a reproducer.
 fn command(catalogue: Catalogue, path: &Path) -> String {
-    shell::line([catalogue.program(), "replay", &path.display().to_string()])
+    shell::line([catalogue.program(), "replay", &shell::path(path)])
 }
 
 /// The picture of the trace in a folder, if there is one.

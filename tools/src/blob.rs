@@ -1,6 +1,7 @@
 //! A failure as one word, for logs of machines that keep no files: the plan and what came of it, without its turns. The whole is in `reproducer`.
 
 use crate::exit::{Problem, Result};
+use crate::refused;
 use crate::reproducer::Reproducer;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -62,6 +63,7 @@ pub(crate) fn read(word: &str) -> Result<(Reproducer, Vec<String>)> {
     let decoder = zstd::Decoder::new(&compressed[..]).map_err(|error| cut(&error))?;
     decoder.take(TEXT_BYTES_MAX).read_to_string(&mut text).map_err(|error| cut(&error))?;
     let stored: Stored = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    stored.plan.check().map_err(|refusal| wrong(refused::in_plan(&refusal)))?;
     let mut changed = Vec::new();
     if stored.seedstorm != env!("CARGO_PKG_VERSION") {
         changed.push(format!("recorded with seedstorm {}, this is {}", stored.seedstorm, env!("CARGO_PKG_VERSION")));

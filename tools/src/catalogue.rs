@@ -63,6 +63,7 @@ impl Catalogue {
         if names.trim() == "all" {
             return Ok(self.scenarios.to_vec());
         }
+        alone("--scenarios", names, &["all"])?;
         let mut selected: Vec<Known> = Vec::new();
         for name in names.split(',') {
             let scenario = self.named(name.trim())?;
@@ -74,14 +75,29 @@ impl Catalogue {
     }
 }
 
+/// Makes sure that a word which stands for a whole list is not in one with others.
+///
+/// # Errors
+/// It is.
+pub(crate) fn alone(option: &str, list: &str, words: &[&str]) -> Result<()> {
+    let mut names = list.split(',').map(str::trim);
+    match names.find(|name| words.contains(name)).filter(|word| list.trim() != *word) {
+        Some(word) => Err(Problem::usage(format!("{option} {list}: `{word}` stands alone, without other names"))),
+        None => Ok(()),
+    }
+}
+
+/// The name that was perhaps meant by another.
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let distances = known.into_iter().map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate));
+    let near = distances.filter(|(distance, candidate)| *distance * 3 <= candidate.chars().count());
+    near.min().map(|(_, candidate)| candidate)
+}
+
 /// Says that a name isn't known, which are, and which was perhaps meant.
 pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
-    let nearest = known
-        .iter()
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), *candidate))
-        .filter(|(distance, candidate)| *distance * 3 <= candidate.chars().count())
-        .min();
-    let hint = nearest.map_or(String::new(), |(_, candidate)| format!("; did you mean `{candidate}`?"));
+    let hint = nearest(name, known.iter().copied())
+        .map_or(String::new(), |candidate| format!("; did you mean `{candidate}`?"));
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     format!("unknown {what} `{name}`{hint} (known: {known})")
 }

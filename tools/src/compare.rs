@@ -5,9 +5,11 @@ use crate::artifacts::TRACE_FILE;
 use crate::catalogue::Catalogue;
 use crate::cli::CompareArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed};
+use crate::file_kind::FileKind;
 use crate::interrupt;
 use crate::keep;
 use crate::measured;
+use crate::plan_file;
 use crate::report::{SCHEMA_VERSION, counted, grouped};
 use crate::reproducer::{self, Replayable};
 use crate::shell;
@@ -52,7 +54,8 @@ pub(crate) fn compare(catalogue: Catalogue, arguments: &CompareArguments) -> Res
         if let Some(step) = step
             && let Some(source) = sides.iter().find_map(|side| side.runs_again.as_ref())
         {
-            let (source, step) = (source.display().to_string(), step.to_string());
+            // What is before the first step belongs to no step that can be shown.
+            let (source, step) = (shell::path(source), step.max(1).to_string());
             writeln!(text, "\n{}", shell::line([catalogue.program(), "replay", &source, "--until", &step]))?;
         }
     }
@@ -78,7 +81,9 @@ impl Side {
             let trace = traced::open(&kept).map_err(|error| Problem::usage(format!("{error:#}")))?;
             return Ok(Side { trace, runs_again: Some(path.to_owned()), _temporary: None });
         }
-        if !path.is_dir() && !is_text(path).map_err(|error| wrong(error.to_string()))? {
+        if FileKind::of(path) == Some(FileKind::Trace)
+            || !path.is_dir() && !is_text(path).map_err(|error| wrong(error.to_string()))?
+        {
             let trace = traced::open(path).map_err(|error| Problem::usage(format!("{error:#}")))?;
             return Ok(Side { trace, runs_again: None, _temporary: None });
         }
@@ -141,8 +146,7 @@ fn run_traced(catalogue: Catalogue, path: &Path) -> Result<keep::Draft> {
         // A violation that is found at a crash point ends the run there.
         Replayable::Recorded(recorded, _) => (recorded.plan, recorded.turns, recorded.crash_points),
     };
-    let scenario = catalogue.named(&plan.scenario)?;
-    scenario.check(&plan).map_err(|error| Problem::usage(format!("{}: {error}", path.display())))?;
+    let scenario = plan_file::scenario_of(catalogue, &plan, Some(path))?;
     let folder = std::env::temp_dir();
     // Anybody may write there: what has a name already is neither opened nor followed.
     let (temporary, file) = keep::Draft::file(&folder).map_err(|error| keep::unwritten(&folder, &error))?;
@@ -193,10 +197,16 @@ fn part(sides: &mut [Side; 2], context: usize) -> Result<Parting> {
         }
         let deed = |side: &Side, record: &Option<Record>| record.as_ref().map(|record| side.deed(record));
         let is_same_deed = deed(&sides[0], &first) == deed(&sides[1], &second);
-        if parting.exact.is_none() && first != second {
+        // Events hold the numbers of processes: those of two scenarios may be equal, and be of processes with other names.
+        if parting.exact.is_none() && (first != second || !is_same_deed) {
             let place = place(sides, parting.events, &before, &first, &second);
             let difference = Difference { index: parting.events, first: first.clone(), second: second.clone() };
-            let words = difference.in_words(&sides[0].trace.head().processes).to_string();
+            let words = if first == second {
+                let (step, event) = (place.step, place.event);
+                format!("the traces part at step {step}, event {event}: it is of processes with other names")
+            } else {
+                difference.in_words(&sides[0].trace.head().processes).to_string()
+            };
             parting.exact = Some(Place { difference: Some(words), ..place });
         }
         if !is_same_deed {

@@ -4,10 +4,13 @@ use crate::blob;
 use crate::catalogue::{Catalogue, Known};
 use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwritten};
+use crate::fault_options;
 use crate::git_bisect;
 use crate::interrupt;
 use crate::keep;
 use crate::measured::LAST_EVENTS;
+use crate::plan_file;
+use crate::refused;
 use crate::report::{Replayed, RunEvent, RunResult};
 use crate::reproducer::{self, Replayable, Reproducer};
 use crate::run::{How, Ran, exit_of, run_one, sink};
@@ -39,8 +42,7 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
         explore_otherwise(reproducer, changed, chosen);
     }
     interrupt::flag()?;
-    let scenario = catalogue.named(&again.plan.scenario)?;
-    scenario.check(&again.plan).map_err(|error| Problem::usage(error.to_string()))?;
+    let scenario = plan_file::scenario_of(catalogue, &again.plan, arguments.file.as_deref())?;
     if let Some(step) = arguments.until {
         let (plan, turns) = (&again.plan, again.recorded.as_ref().and_then(|(recorded, _)| recorded.turns.as_ref()));
         let (events_max, json) = (events_max(arguments), arguments.json);
@@ -192,8 +194,10 @@ fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
     let (Some(scenario), Some(seed)) = (&arguments.scenario, arguments.seed) else {
         return Err(Problem::usage("replay needs a file, or --scenario and --seed"));
     };
-    let plan = catalogue.named(scenario)?.plan(Seed(seed), &arguments.draw.options()?);
-    Ok(Again { plan: plan.map_err(|error| Problem::usage(error.to_string()))?, recorded: None, note: None })
+    let (scenario, options) = (catalogue.named(scenario)?, arguments.draw.options()?);
+    fault_options::check(&[scenario], &options)?;
+    let plan = refused::draw(scenario, Seed(seed), &options, arguments.draw.faults_file())?;
+    Ok(Again { plan, recorded: None, note: None })
 }
 
 /// What is not as it was recorded.
@@ -218,7 +222,7 @@ fn compare(recorded: &Reproducer, result: &RunResult, drift: Option<String>) -> 
 
 fn command(program: &str, arguments: &ReplayArguments) -> String {
     if let Some(path) = &arguments.file {
-        let (path, check) = (path.display().to_string(), arguments.check.words());
+        let (path, check) = (shell::path(path), arguments.check.words());
         return shell::line([program, "replay", &path].into_iter().chain(check.iter().map(String::as_str)));
     }
     if let Some(word) = &arguments.repro {

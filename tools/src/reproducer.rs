@@ -2,14 +2,17 @@
 //! The folder of a failure, of which it is a part, is in `artifacts`; the short form for logs is in `blob`.
 
 use crate::exit::{Problem, Result};
+use crate::file_kind::FileKind;
+use crate::plan_file;
 use crate::report::RunResult;
 use seedstorm_sim::Plan;
 use seedstorm_sim::invariant::{CrashPoints, Violation};
+use seedstorm_sim::plan::read_toml;
 use seedstorm_sim::schedule::Turns;
 use seedstorm_sim::sqlite;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// The version of the format. A reader refuses a newer one.
@@ -169,17 +172,28 @@ pub(crate) enum Replayable {
     Recorded(Box<Reproducer>, Vec<String>),
 }
 
-/// Reads a reproducer or a plan.
+/// The reproducer that a path stands for: that of a failure, if it is its folder.
+pub(crate) fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(FILE) } else { path.to_owned() }
+}
+
+/// Reads a reproducer or a plan. Whether its scenario can run it is looked at in `plan_file`.
 ///
 /// # Errors
 /// A file that can't be read or is neither: line and key.
 pub(crate) fn read(path: &Path) -> Result<Replayable> {
-    // The folder of a failure stands for the reproducer in it.
-    let path = &if path.is_dir() { path.join(FILE) } else { path.to_owned() };
-    let wrong = |why: String| Problem::usage(format!("{}: {}", path.display(), why.trim_end()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let table: toml::Table = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let wanted = &[FileKind::Reproducer, FileKind::Plan, FileKind::Failure];
+    if let Some(kind) = FileKind::of(path).filter(|kind| !wanted.contains(kind)) {
+        return Err(Problem::usage(format!("{}: {}", path.display(), kind.about())));
+    }
+    let path = &file_of(path);
+    let wrong = |why: String| Problem::usage(format!("{}: {why}", path.display()));
+    let text = plan_file::read_text(path).map_err(wrong)?;
+    let table: toml::Table = read_toml(&text).map_err(|error| wrong(error.to_string()))?;
     if !table.contains_key("plan") {
+        if FileKind::of_table(&table) == Some(FileKind::Reproducer) {
+            return Err(wrong("a reproducer without its `[plan]`: was the file cut short?".to_owned()));
+        }
         return Plan::from_toml(&text)
             .map(|plan| Replayable::Plan(Box::new(plan)))
             .map_err(|error| wrong(error.to_string()));
@@ -198,7 +212,8 @@ pub(crate) fn read(path: &Path) -> Result<Replayable> {
             format.unwrap_or(0)
         )));
     }
-    let stored: Stored = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let stored: Stored = read_toml(&text).map_err(|error| wrong(error.to_string()))?;
+    stored.plan.check().map_err(|refusal| plan_file::refused(Some(path), &refusal))?;
     let turns = match &stored.turns {
         None => None,
         Some(turns) => Some(read_turns(path, turns)?),
@@ -240,8 +255,13 @@ fn read_turns(path: &Path, stored: &StoredTurns) -> Result<Turns> {
         (Some(text), None) => (path.to_owned(), text.clone()),
         (None, Some(name)) => {
             let side = path.with_file_name(name);
-            let text =
-                read_compressed(&side).map_err(|error| Problem::usage(format!("{}: {error}", side.display())))?;
+            let text = read_compressed(&side).map_err(|error| {
+                let about = match error.kind() {
+                    std::io::ErrorKind::NotFound => "the turns of the reproducer belong beside it",
+                    _ => "the turns of the reproducer are damaged or cut short",
+                };
+                Problem::usage(format!("{}: {about}: {error}", side.display()))
+            })?;
             (side, text)
         }
         _ => return Err(Problem::usage(format!("{}: `turns` needs one of `text` and `file`", path.display()))),

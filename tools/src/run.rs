@@ -4,10 +4,13 @@ use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
 use crate::cli::RunArguments;
 use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwritten};
+use crate::fault_options;
 use crate::interrupt::{self, Reached};
 use crate::keep;
 use crate::measured::{self, LAST_EVENTS};
 use crate::misplaced;
+use crate::plan_file;
+use crate::refused;
 use crate::report::{EventLine, Human, RunEvent, RunObject, RunResult, Screen, Sink};
 use crate::seeds;
 use crate::shell;
@@ -58,9 +61,9 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
             Err(Problem::Interrupted(Interrupted::Running(reached))) => {
                 sink.event(&RunEvent::Interrupted { plan, reached }).or_else(unless_closed)?;
                 exit = worse(exit, Exit::Interrupted);
-                let left: Vec<&str> = planned[index..].iter().map(|(scenario, _)| scenario.name()).collect();
+                let left: Vec<Known> = planned[index..].iter().map(|(scenario, _)| *scenario).collect();
                 reproduce.get_or_insert_with(|| {
-                    command(catalogue.program(), arguments, &left.join(","), plan.seed, arguments.trace.as_deref())
+                    command(catalogue.program(), arguments, &left, plan.seed, arguments.trace.as_deref())
                 });
                 break;
             }
@@ -69,10 +72,7 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
         not_written = not_written.or(unwritten);
         exit = worse(exit, exit_of(&result));
         if exit != Exit::Pass {
-            reproduce.get_or_insert_with(|| match &result.reproducer {
-                Some(path) => shell::line([catalogue.program(), "replay", path]),
-                None => command(catalogue.program(), arguments, &result.scenario, plan.seed, None),
-            });
+            reproduce.get_or_insert_with(|| failure_command(catalogue.program(), arguments, *scenario, &result));
         }
         sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
     }
@@ -93,21 +93,14 @@ fn plans(catalogue: Catalogue, arguments: &RunArguments) -> Result<Vec<(Known, P
                 "--plan runs a plan as it is: options about how plans are drawn don't go with it",
             ));
         }
-        let wrong = |why: String| Problem::usage(format!("{}: {}", path.display(), why.trim_end()));
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        let plan = Plan::from_toml(&text).map_err(|error| wrong(error.to_string()))?;
-        let scenario = catalogue.named(&plan.scenario)?;
-        scenario.check(&plan).map_err(|error| wrong(error.to_string()))?;
-        return Ok(vec![(scenario, plan)]);
+        return Ok(vec![plan_file::read(catalogue, path)?]);
     }
     let options = arguments.draw.options()?;
     let seed = Seed(arguments.seed.unwrap_or_else(seeds::anything));
-    let plan = |scenario: Known| match scenario.plan(seed, &options) {
-        Ok(plan) => Ok((scenario, plan)),
-        Err(error) => Err(Problem::usage(error.to_string())),
-    };
     let scenarios = catalogue.select(&arguments.scenarios)?;
+    fault_options::check(&scenarios, &options)?;
     misplaced::warn(catalogue, &scenarios, &options);
+    let plan = |scenario: Known| Ok((scenario, refused::draw(scenario, seed, &options, arguments.draw.faults_file())?));
     scenarios.into_iter().map(plan).collect()
 }
 
@@ -235,14 +228,26 @@ fn worse(one: Exit, other: Exit) -> Exit {
     }
 }
 
+/// The command that shows a failure again.
+fn failure_command(program: &str, arguments: &RunArguments, scenario: Known, result: &RunResult) -> String {
+    match &result.reproducer {
+        Some(path) => shell::line([program, "replay", &shell::path(Path::new(path))]),
+        None => command(program, arguments, &[scenario], Seed(result.seed), None),
+    }
+}
+
 /// The command line that runs some of the scenarios again.
-fn command(program: &str, arguments: &RunArguments, scenarios: &str, seed: Seed, trace: Option<&Path>) -> String {
+fn command(program: &str, arguments: &RunArguments, scenarios: &[Known], seed: Seed, trace: Option<&Path>) -> String {
     let mut words = vec!["run".to_owned()];
     match &arguments.plan {
-        Some(path) => words.extend(["--plan".to_owned(), path.display().to_string()]),
+        Some(path) => words.extend(["--plan".to_owned(), shell::path(path)]),
         None => {
-            words.extend(["--scenarios".to_owned(), scenarios.to_owned(), "--seed".to_owned(), seed.0.to_string()]);
-            words.extend(arguments.draw.words());
+            let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name()).collect();
+            words.extend(["--scenarios".to_owned(), names.join(","), "--seed".to_owned(), seed.0.to_string()]);
+            words.extend(match scenarios {
+                [scenario] => arguments.draw.words_for(*scenario),
+                _ => arguments.draw.words(),
+            });
         }
     }
     words.extend(arguments.check.words());
@@ -250,7 +255,7 @@ fn command(program: &str, arguments: &RunArguments, scenarios: &str, seed: Seed,
         words.push("--without-invariants".to_owned());
     }
     if let Some(path) = trace {
-        words.extend(["--trace".to_owned(), path.display().to_string()]);
+        words.extend(["--trace".to_owned(), shell::path(path)]);
     }
     shell::line([program].into_iter().chain(words.iter().map(String::as_str)))
 }

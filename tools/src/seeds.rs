@@ -68,6 +68,15 @@ pub(crate) fn parse_range_or_count(text: &str) -> Result<Seeds, String> {
     }
 }
 
+/// Reads one seed.
+///
+/// # Errors
+/// What would be right.
+pub(crate) fn parse_one(text: &str) -> Result<u64, String> {
+    let seed = text.trim().parse();
+    seed.map_err(|_| format!("`{text}` is no seed; allowed: a whole number in decimal digits, from 0 to {}", u64::MAX))
+}
+
 /// A seed that nobody has chosen. Short, so that it is easily read and typed.
 pub(crate) fn anything() -> u64 {
     // std keys these hashers from the operating system's entropy.
@@ -101,6 +110,15 @@ mod tests {
         assert_eq!(parse_range_or_count("40"), Ok(Seeds { first: 0, count: 40 }));
         assert_eq!(parse_range_or_count("40..50"), Ok(Seeds { first: 40, count: 10 }));
         assert!(parse_range_or_count("many").is_err());
+    }
+
+    #[test]
+    fn one_seed_is_a_decimal_number() {
+        assert_eq!(parse_one("18446744073709551615"), Ok(u64::MAX));
+        for text in ["", "0x10", "-1", "1e3", "18446744073709551616"] {
+            let error = parse_one(text).expect_err(text);
+            assert!(error.contains("decimal") && error.contains("18446744073709551615"), "{error}");
+        }
     }
 
     #[test]

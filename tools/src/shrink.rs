@@ -7,6 +7,7 @@ use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed};
 use crate::interrupt;
 use crate::keep;
 use crate::picture::{self, Shrinkage};
+use crate::plan_file;
 use crate::report::{counted, grouped};
 use crate::reproducer::{self, Replayable, Reproducer};
 use crate::shell;
@@ -32,8 +33,7 @@ const STEM: &str = "shrunk";
 /// A reproducer that can't be read or whose failure does not happen any more; an output that can't be written.
 pub(crate) fn shrink_command(catalogue: Catalogue, arguments: &ShrinkArguments) -> Result<Exit> {
     let recorded = recorded(&arguments.reproducer)?;
-    let scenario = catalogue.named(&recorded.plan.scenario)?;
-    scenario.check(&recorded.plan).map_err(|error| Problem::usage(error.to_string()))?;
+    let scenario = plan_file::scenario_of(catalogue, &recorded.plan, Some(&arguments.reproducer))?;
     let output = Output::of(arguments)?;
     let mut pool = Pool::new(jobs(arguments.jobs, u64::MAX), TRIAL_LIMIT_NS, arguments.budget, interrupt::flag()?);
     let first = first(&mut pool, &recorded, &arguments.reproducer)?;
@@ -50,7 +50,7 @@ pub(crate) fn shrink_command(catalogue: Catalogue, arguments: &ShrinkArguments) 
         ("preemptions", from.preemptions, to.preemptions),
     ];
     let sizes = sizes.map(|(what, before, after)| Shrinkage { what: what.to_owned(), before, after });
-    let command = shell::line([catalogue.program(), "replay", &path.display().to_string()]);
+    let command = shell::line([catalogue.program(), "replay", &shell::path(&path)]);
     let reproduce = Some(command.clone());
     artifacts::add_to_findings(catalogue, &arguments.reproducer, |found| {
         found.shrunk = Some(picture::Shrunk { sizes: sizes.into(), reproduce });

@@ -4,7 +4,7 @@ use crate::catalogue::Known;
 use crate::exit::{Exit, Problem, Result};
 use crate::measured;
 use crate::moment_state::{Follower, MomentState};
-use crate::report::{SCHEMA_VERSION, counted, grouped};
+use crate::report::{SCHEMA_VERSION, grouped};
 use crate::words::Narrator;
 use seedstorm_sim::kernel::View;
 use seedstorm_sim::metrics::Nanoseconds;
@@ -82,11 +82,13 @@ impl Until<'_> {
         measured::run(self.scenario, &plan, settings)?;
         let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(state) = seen.state else {
-            return Err(Problem::usage(format!(
-                "--until {}: nothing happens at that step; the run has {}",
-                self.step,
-                counted(seen.steps, "step")
-            )));
+            return Err(Problem::usage(match seen.steps {
+                0 => format!("--until {}: the run takes no step", self.step),
+                steps if self.step > steps => {
+                    format!("--until {}: the run ends after step {steps}; allowed: 1 to {steps}", self.step)
+                }
+                steps => format!("--until {}: nothing happens at that step, of {steps}", self.step),
+            }));
         };
         self.tell(&state, &seen.events)?;
         Ok(Exit::Pass)

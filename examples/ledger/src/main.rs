@@ -180,6 +180,10 @@ impl Scenario for Ledger {
         "clerks who move money between accounts"
     }
 
+    fn faults(&self) -> &'static [FaultKind] {
+        &[FaultKind::Kill, FaultKind::Pause]
+    }
+
     /// Everything that a seed decides: who does what when, and what goes wrong. What the command line says comes before what is drawn.
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
         let settings = options.settings(&[], &self.planted_bugs())?;

@@ -2,20 +2,24 @@
 
 use super::records::{STRUCTURES, Size, draw};
 use super::universe::Universe;
+use crate::check::{self, Argument, ArgumentRange, Rules};
 use crate::faults::Menu;
 use crate::oracle::beliefs::reading::Planned;
-use crate::plans::{
-    self, IDS_PER_AGENT, SECOND_NS, agents, bursts, check_fixed, check_operation, check_page, persistence, weights,
-};
+use crate::plans::{self, DURATION_NS_MAX, IDS_PER_AGENT, SECOND_NS, agents, bursts, persistence, weights};
 use crate::setting::{self, Range, Setting, settle};
 use crate::swarm;
-use seedstorm_sim::plan::{Operation, Options, OptionsError, PLAN_FORMAT, Plan, StrategyPlan};
+use seedstorm_sim::plan::{
+    FaultKind, Operation, Options, OptionsError, PLAN_FORMAT, Place, Plan, Refusal, StrategyPlan,
+};
 use seedstorm_sim::seed::Path;
 use seedstorm_sim::{Draw, Seed};
 use std::collections::BTreeMap;
 use toml::Value;
 
 const WORKERS: &[u64] = &[3, 6, 8, 12];
+
+/// The greatest length that a belief can be given, in bytes.
+const TEXT_BYTES_MAX: u64 = 100_000;
 
 /// What an avalanche draws for itself.
 pub const SETTINGS: &[Setting] = &[
@@ -35,7 +39,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "text_bytes",
         about: "how long a belief is, about, in bytes",
-        range: Range::Number(1, 100_000, &[20, 200, 2_000]),
+        range: Range::Number(1, TEXT_BYTES_MAX, &[20, 200, 2_000]),
     },
     setting::BURSTS,
     setting::THINK,
@@ -69,7 +73,6 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
     let mut settings = settle(SETTINGS, seed, options)?;
     let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
     let word = |key: &str| settings.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    check_page(&settings)?;
     let busy_ns = bursts(seed, number("bursts"), chaos_ns);
     let shape = Shape {
         size: Size { core: number("core"), axioms: number("axioms"), learned: number("learned") },
@@ -108,27 +111,31 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
     })
 }
 
-/// Looks at a plan that came from a file.
+/// Looks at a plan that came from a file. `faults` are the kinds that can happen.
 ///
 /// # Errors
 /// What the scenario doesn't know, and what is allowed.
-pub fn check(plan: &Plan) -> Result<(), OptionsError> {
-    let others: Vec<&str> = FIXED.iter().map(|(key, _)| *key).chain(["workers"]).collect();
-    setting::check(SETTINGS, &plan.settings, &others)?;
-    check_fixed(FIXED, plan)?;
-    let kinds: Vec<&str> = ["ingest"].into_iter().chain(BESIDE.iter().map(|(kind, _)| *kind)).collect();
-    let workers = plan.setting_u64("workers", 1);
+pub fn check(plan: &Plan, faults: &[FaultKind]) -> Result<(), Refusal> {
+    let beside = BESIDE.iter().map(|(kind, _)| -> (&str, &[Argument]) { (*kind, &[]) });
+    let kinds: Vec<(&str, &[Argument])> = [("ingest", INGEST)].into_iter().chain(beside).collect();
+    let rules = Rules { settings: SETTINGS, fixed: FIXED, kinds: &kinds, faults, chaos_ns_max: DURATION_NS_MAX };
+    check::plan(plan, &rules)?;
     for operation in &plan.operations {
-        check_operation(operation, &kinds, workers)?;
         if let Err(value) = swarm::batch(operation) {
             let allowed =
                 "`b0 <- a1 b2 ! b3 @agent-0`, `contradiction b0 b1`, `b1 supersedes b0`, `retract …`, `forget b0`";
-            let option = format!("operation {}, records", operation.id);
-            return Err(OptionsError { option, value, allowed: allowed.into() });
+            let place = Place::Operation { id: operation.id, key: Some("records".to_owned()) };
+            return Err(Refusal::value(place, value, allowed));
         }
     }
     Ok(())
 }
+
+/// The arguments of an `ingest`.
+const INGEST: &[Argument] = &[
+    Argument::needed("records", ArgumentRange::Texts),
+    Argument::optional("bytes", ArgumentRange::Number(0, TEXT_BYTES_MAX)),
+];
 
 /// What the oracles must know of a plan that has been checked.
 pub fn planned(plan: &Plan) -> Planned {

@@ -4,6 +4,7 @@ use super::connection::{End, Script, live};
 use super::content::Contents;
 use super::error::Trouble;
 use super::schema::Config;
+use crate::plans::workers_of;
 use crate::script::TERMINATED;
 use seedstorm_sim::plan::Operation;
 use seedstorm_sim::{Exit, Plan, Sys, World};
@@ -40,7 +41,7 @@ pub fn populate(plan: &Plan, world: &mut World) {
         let connection = operation.arguments.get("connection").and_then(Value::as_integer).unwrap_or(0);
         scripts.entry(&operation.process).or_default().entry(connection).or_default().push(operation.clone());
     }
-    for index in 0..plan.setting_u64("workers", 1) as u32 {
+    for index in 0..workers_of(plan) {
         let scripts = scripts.remove(format!("agent-{index}").as_str()).unwrap_or_default();
         let scripts = scripts.into_values().map(|operations| Rc::new(Script::new(operations))).collect();
         let client = Rc::new(Client { config: config.clone(), scripts, failures: Cell::new(0) });

@@ -1,10 +1,12 @@
 //! How a plan of sqlite-wal is drawn: settings, who does what with which connection. What is done is in `connection`.
 
+use crate::check::{self, Argument, ArgumentRange, Rules};
 use crate::faults::Menu;
-use crate::plans::{self, IDS_PER_AGENT, SECOND_NS, agents, check_operation, check_page, persistence};
+use crate::plans::{self, DURATION_NS_MAX, IDS_PER_AGENT, SECOND_NS, agents, persistence};
 use crate::setting::{self, Range, Setting, settle};
 use seedstorm_sim::plan::{
-    FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Position, StrategyPlan, Trigger,
+    FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Position, Refusal, StrategyPlan,
+    Trigger,
 };
 use seedstorm_sim::seed::Path;
 use seedstorm_sim::trace::CallKind;
@@ -30,12 +32,12 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "rows",
         about: "the most rows that a transaction adds",
-        range: Range::Number(1, 10_000, &[1, 1, 3, 8]),
+        range: Range::Number(1, ROWS_MAX, &[1, 1, 3, 8]),
     },
     Setting {
         key: "value_bytes",
         about: "the greatest length of a row's content, in bytes",
-        range: Range::Number(1, 1_000_000, &[10, 100, 400, 2_000]),
+        range: Range::Number(1, VALUE_BYTES_MAX, &[10, 100, 400, 2_000]),
     },
     Setting {
         key: "slots",
@@ -66,6 +68,8 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 const CONNECTIONS_MAX: u64 = 16;
+const ROWS_MAX: u64 = 10_000;
+const VALUE_BYTES_MAX: u64 = 1_000_000;
 /// So many even if one connection has them all: see [`IDS_PER_CONNECTION`].
 const OPERATIONS_MAX: u64 = 15_000;
 
@@ -120,7 +124,6 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
     let workers = plans::workers(seed, options, WORKERS)?;
     let mut settings = settle(SETTINGS, seed, options)?;
     let number = |key: &str| settings.get(key).and_then(Value::as_integer).unwrap_or(0) as u64;
-    check_page(&settings)?;
     let latency = settings.get("latency").and_then(Value::as_str).unwrap_or_default().to_owned();
     let shape = Shape {
         roles: roles(seed),
@@ -232,48 +235,24 @@ fn stalls(seed: Seed, workers: u64, commit_ns: u64) -> Vec<FaultPlan> {
     (0..stream.between(1, STALLS.1)).map(|number| stall(number, &mut stream)).collect()
 }
 
-/// Looks at a plan that came from a file.
+/// Looks at a plan that came from a file. `faults` are the kinds that can happen.
 ///
 /// # Errors
 /// What the scenario doesn't know, and what is allowed.
-pub fn check(plan: &Plan) -> Result<(), OptionsError> {
-    setting::check(SETTINGS, &plan.settings, &["workers"])?;
-    let workers = plan.setting_u64("workers", 1);
-    for operation in &plan.operations {
-        check_operation(operation, KINDS, workers)?;
-        check_arguments(operation)?;
-    }
-    Ok(())
+pub fn check(plan: &Plan, faults: &[FaultKind]) -> Result<(), Refusal> {
+    let kinds: Vec<(&str, &[Argument])> = KINDS.iter().map(|kind| (*kind, ARGUMENTS)).collect();
+    let rules = Rules { settings: SETTINGS, fixed: &[], kinds: &kinds, faults, chaos_ns_max: DURATION_NS_MAX };
+    check::plan(plan, &rules)
 }
 
-fn check_arguments(operation: &Operation) -> Result<(), OptionsError> {
-    let refuse = |key: &str, value: &Value, allowed: String| {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Err(OptionsError { option: format!("operation {}, {key}", operation.id), value, allowed })
-    };
-    for (key, value) in &operation.arguments {
-        let (least, greatest) = match key.as_str() {
-            "mode" if value.as_str().is_some_and(|mode| MODES.contains(&mode)) => continue,
-            "mode" => return refuse(key, value, MODES.join(", ")),
-            "connection" => (0, CONNECTIONS_MAX - 1),
-            "rows" => (1, 10_000),
-            "bytes" => (0, 1_000_000),
-            "held_ns" => (1, 3_600 * SECOND_NS),
-            _ => {
-                return refuse(
-                    "arguments",
-                    &Value::String(key.clone()),
-                    "connection, rows, bytes, held_ns, mode".into(),
-                );
-            }
-        };
-        let given = value.as_integer().and_then(|given| u64::try_from(given).ok());
-        if given.is_none_or(|given| !(least..=greatest).contains(&given)) {
-            return refuse(key, value, format!("a whole number from {least} to {greatest}"));
-        }
-    }
-    Ok(())
-}
+/// The arguments of every operation.
+const ARGUMENTS: &[Argument] = &[
+    Argument::optional("connection", ArgumentRange::Number(0, CONNECTIONS_MAX - 1)),
+    Argument::optional("rows", ArgumentRange::Number(1, ROWS_MAX)),
+    Argument::optional("bytes", ArgumentRange::Number(0, VALUE_BYTES_MAX)),
+    Argument::optional("held_ns", ArgumentRange::Number(1, 3_600 * SECOND_NS)),
+    Argument::optional("mode", ArgumentRange::Word(MODES)),
+];
 
 struct Shape {
     /// How likely each role is in this seed.

@@ -120,6 +120,23 @@ impl FaultKind {
         )
     }
 
+    /// What can happen where nobody sends messages: all but what needs some.
+    pub const WITHOUT_MESSAGES: &[FaultKind] = &[
+        FaultKind::Kill,
+        FaultKind::Terminate,
+        FaultKind::Pause,
+        FaultKind::MachineCrash,
+        FaultKind::Delay,
+        FaultKind::ClockJump,
+        FaultKind::IoError,
+        FaultKind::NoSpace,
+        FaultKind::FailedSync,
+        FaultKind::LyingSync,
+        FaultKind::TornWrite,
+        FaultKind::ShortWrite,
+        FaultKind::PidReuse,
+    ];
+
     /// Whether it is the machine's own, so that no process need be named.
     pub const fn is_of_machine(self) -> bool {
         matches!(self, FaultKind::MachineCrash | FaultKind::ClockJump | FaultKind::Partition)

@@ -4,13 +4,16 @@
 mod fault;
 mod options;
 mod planted;
+mod position;
 mod reading;
+mod refusal;
 mod strategy;
 
 pub use fault::{Between, FaultKind, FaultPlan, Position, Trigger};
 pub use options::{Faults, Options, OptionsError};
 pub use planted::PlantedBug;
-pub use reading::{PlanError, read_faults};
+pub use reading::{PlanError, read_faults, read_toml};
+pub use refusal::{Place, Refusal, Why};
 pub use strategy::{StrategyError, StrategyPlan};
 
 use crate::schedule::StepCounts;
@@ -126,6 +129,15 @@ impl Plan {
         reading::read_plan(text)
     }
 
+    /// Looks at what every plan must have, whatever its scenario: what [`Plan::from_toml`] refuses of one that it could read. For plans that are a part of
+    /// another file.
+    ///
+    /// # Errors
+    /// What is wrong and where.
+    pub fn check(&self) -> Result<(), Refusal> {
+        reading::check_plan(self)
+    }
+
     /// A whole-number setting, or `default` where the plan has none.
     pub fn setting_u64(&self, key: &str, default: u64) -> u64 {
         self.settings
@@ -158,18 +170,23 @@ pub trait Scenario {
         false
     }
 
+    /// The kinds of fault that can happen in it, asked for or not.
+    fn faults(&self) -> &'static [FaultKind] {
+        FaultKind::ALL
+    }
+
     /// Draws the plan of a seed. Pure: it reads nothing but its arguments.
     ///
     /// # Errors
     /// An option that the scenario doesn't know, or a value out of range.
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError>;
 
-    /// Looks at a plan that came from a file: its settings, operations and processes must be ones that the scenario knows. The plan's form and its
-    /// faults have been checked by then.
+    /// Looks at a plan that came from a file: its settings, operations and processes must be ones that the scenario knows, and nothing may be in it that
+    /// its options refuse. The plan's form and its faults have been checked by then ([`Plan::check`]).
     ///
     /// # Errors
-    /// What the scenario doesn't know, and what is allowed.
-    fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
+    /// What the scenario doesn't know, where, and what is allowed.
+    fn check(&self, plan: &Plan) -> Result<(), Refusal> {
         let _ = plan;
         Ok(())
     }

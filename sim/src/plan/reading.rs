@@ -1,21 +1,21 @@
 //! Reads plans and files of faults from TOML, and says where one is wrong: line, what stands there, what is allowed.
 
-use super::{FaultKind, FaultPlan, PLAN_FORMAT, Plan};
+use super::{FaultKind, FaultPlan, PLAN_FORMAT, Place, Plan, Refusal, position};
 use crate::kernel::latency::PROFILES;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 use thiserror::Error;
-use toml::Spanned;
 
 /// Why a plan or a file of faults can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
     /// Not TOML, or not a plan.
-    #[error("line {line}, `{text}`: {problem}")]
+    #[error("line {line}{}: {problem}", quoted(text))]
     Malformed {
         /// The line's number; the first is 1.
         line: usize,
-        /// What stands there.
+        /// What stands there; of a long line, a part.
         text: String,
         /// What is wrong with it, and what is allowed.
         problem: String,
@@ -28,18 +28,32 @@ pub enum PlanError {
     },
 }
 
+fn quoted(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(", `{text}`") }
+}
+
+impl PlanError {
+    /// A problem with a place of a plan, told with its line in the plan's text. `within` names the tables that the plan is in.
+    pub fn at(text: &str, within: &[&str], place: &Place, problem: String) -> PlanError {
+        malformed(text, position::offset(text, within, place), problem)
+    }
+
+    fn refused(text: &str, refusal: &Refusal) -> PlanError {
+        PlanError::at(text, &[], &refusal.place, refusal.to_string())
+    }
+}
+
 /// Reads a file of faults: `[[faults]]` tables, as in a plan.
 ///
 /// # Errors
 /// What is wrong and where.
 pub fn read_faults(text: &str) -> Result<Vec<FaultPlan>, PlanError> {
-    let FaultFile { faults } = read(text)?;
-    let lines = Lines::of(text);
-    check_faults(text, &lines, &faults)?;
-    for (index, fault) in faults.iter().enumerate() {
+    let FaultFile { faults } = read_toml(text)?;
+    check_faults(&faults).map_err(|refusal| PlanError::refused(text, &refusal))?;
+    for fault in &faults {
         // A plan may draw a pause of no length. A person who leaves the length out has forgotten it.
         if let Some(problem) = missing_length(fault) {
-            return Err(lines.malformed(text, lines.faults.get(index), format!("fault {}: {problem}", fault.id)));
+            return Err(PlanError::refused(text, &Refusal::words(whole(fault), problem)));
         }
     }
     Ok(faults)
@@ -49,6 +63,10 @@ pub fn read_faults(text: &str) -> Result<Vec<FaultPlan>, PlanError> {
 #[serde(deny_unknown_fields)]
 struct FaultFile {
     faults: Vec<FaultPlan>,
+}
+
+fn whole(fault: &FaultPlan) -> Place {
+    Place::Fault { id: fault.id, key: None }
 }
 
 fn missing_length(fault: &FaultPlan) -> Option<String> {
@@ -72,25 +90,8 @@ pub(super) fn read_plan(text: &str) -> Result<Plan, PlanError> {
     {
         return Err(PlanError::TooNew { found: format });
     }
-    let plan: Plan = read(text)?;
-    let lines = Lines::of(text);
-    check_faults(text, &lines, &plan.faults)?;
-    for (index, operation) in plan.operations.iter().enumerate() {
-        let problem = if operation.id == 0 {
-            "an operation's `id` is 1 or more"
-        } else if plan.operations[..index].iter().any(|other| other.id == operation.id) {
-            "another operation has the same `id`; ids are unique"
-        } else {
-            continue;
-        };
-        let problem = format!("operation {}: {problem}", operation.id);
-        return Err(lines.malformed(text, lines.operations.get(index), problem));
-    }
-    if !PROFILES.iter().any(|profile| profile.name == plan.latency) {
-        let names: Vec<String> = PROFILES.iter().map(|profile| format!("`{}`", profile.name)).collect();
-        let problem = format!("there is no latency profile `{}`; allowed: {}", plan.latency, names.join(", "));
-        return Err(malformed(text, lines.latency.map_or(0, |latency| latency.span().start), problem));
-    }
+    let plan: Plan = read_toml(text)?;
+    check_plan(&plan).map_err(|refusal| PlanError::refused(text, &refusal))?;
     Ok(plan)
 }
 
@@ -99,51 +100,85 @@ struct Format {
     format: u32,
 }
 
-fn check_faults(text: &str, lines: &Lines, faults: &[FaultPlan]) -> Result<(), PlanError> {
-    for (index, fault) in faults.iter().enumerate() {
-        let problem = if faults[..index].iter().any(|other| other.id == fault.id) {
-            "another fault has the same `id`; ids are unique".to_owned()
-        } else if let Err(problem) = fault.check() {
-            problem
+/// Looks at what every plan must have, whatever its scenario.
+pub(super) fn check_plan(plan: &Plan) -> Result<(), Refusal> {
+    check_faults(&plan.faults)?;
+    let mut ids = BTreeSet::new();
+    for operation in &plan.operations {
+        let problem = if operation.id == 0 {
+            "an operation's `id` is 1 or more"
+        } else if !ids.insert(operation.id) {
+            "another operation has the same `id`; ids are unique"
         } else {
             continue;
         };
-        return Err(lines.malformed(text, lines.faults.get(index), format!("fault {}: {problem}", fault.id)));
+        return Err(Refusal::words(Place::Operation { id: operation.id, key: None }, problem));
+    }
+    if !PROFILES.iter().any(|profile| profile.name == plan.latency) {
+        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        return Err(Refusal::value(Place::Key("latency"), &plan.latency, names.join(", ")));
+    }
+    if plan.steps_max == 0 {
+        return Err(Refusal::value(Place::Key("steps_max"), "0", "a whole number of 1 or more"));
     }
     Ok(())
 }
 
-/// Reads anything, with the parser's error put into one line.
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, PlanError> {
-    toml::from_str(text)
-        .map_err(|error| malformed(text, error.span().map_or(0, |span| span.start), error.message().to_owned()))
+fn check_faults(faults: &[FaultPlan]) -> Result<(), Refusal> {
+    let mut ids = BTreeSet::new();
+    for fault in faults {
+        if !ids.insert(fault.id) {
+            return Err(Refusal::words(whole(fault), "another fault has the same `id`; ids are unique"));
+        }
+        fault.check().map_err(|problem| Refusal::words(whole(fault), problem))?;
+    }
+    Ok(())
 }
+
+/// Reads anything from TOML, with the parser's error put into one line.
+///
+/// # Errors
+/// What is wrong and where.
+pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, PlanError> {
+    toml::from_str(text).map_err(|error| {
+        if text.trim().is_empty() {
+            return PlanError::Malformed { line: 1, text: String::new(), problem: "the file is empty".to_owned() };
+        }
+        let offset = error.span().map_or(0, |span| span.start);
+        let cut = if offset >= text.trim_end().len() { "; the file ends there: was it cut short?" } else { "" };
+        malformed(text, offset, in_plain_words(error.message()) + cut)
+    })
+}
+
+/// What serde expects is told by the names of Rust's types: here by what may be written.
+fn in_plain_words(message: &str) -> String {
+    let types: [(&str, i128, i128); 4] = [
+        ("u32", 0, u32::MAX.into()),
+        ("u64", 0, u64::MAX.into()),
+        ("usize", 0, usize::MAX as i128),
+        ("i64", i64::MIN.into(), i64::MAX.into()),
+    ];
+    types.iter().fold(message.trim_end().replace('\n', ", "), |message, (name, least, greatest)| {
+        message.replace(&format!("expected {name}"), &format!("expected a whole number from {least} to {greatest}"))
+    })
+}
+
+/// So much of a line is quoted, in characters.
+const QUOTED_MAX: usize = 120;
 
 fn malformed(text: &str, offset: usize, problem: String) -> PlanError {
     // Where something is missing at the end, the place is behind the last line.
     let offset = offset.min(text.trim_end().len());
     let line = text[..offset].matches('\n').count();
-    let text = text.lines().nth(line).unwrap_or_default().trim().to_owned();
+    let whole = text.lines().nth(line).unwrap_or_default();
+    let column = text[..offset].chars().rev().take_while(|character| *character != '\n').count();
+    let text = if whole.trim().chars().count() <= QUOTED_MAX {
+        whole.trim().to_owned()
+    } else {
+        let first = column.saturating_sub(QUOTED_MAX / 2);
+        let part: String = whole.chars().skip(first).take(QUOTED_MAX).collect();
+        let (before, after) = (first > 0, first + QUOTED_MAX < whole.chars().count());
+        [if before { "…" } else { "" }, part.trim(), if after { "…" } else { "" }].concat()
+    };
     PlanError::Malformed { line: line + 1, text, problem }
-}
-
-/// Where the parts of a text begin.
-#[derive(Default, Deserialize)]
-struct Lines {
-    #[serde(default)]
-    faults: Vec<Spanned<IgnoredAny>>,
-    #[serde(default)]
-    operations: Vec<Spanned<IgnoredAny>>,
-    latency: Option<Spanned<IgnoredAny>>,
-}
-
-impl Lines {
-    /// The places in a text that has been read already.
-    fn of(text: &str) -> Lines {
-        toml::from_str(text).unwrap_or_default()
-    }
-
-    fn malformed(&self, text: &str, place: Option<&Spanned<IgnoredAny>>, problem: String) -> PlanError {
-        malformed(text, place.map_or(0, |place| place.span().start), problem)
-    }
 }

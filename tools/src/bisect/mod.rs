@@ -127,7 +127,7 @@ fn refusal(arguments: &BisectArguments, refused: &Refused) -> Problem {
 
 /// The command that shows what there is to see: the run up to the step that decides.
 fn command(program: &str, arguments: &BisectArguments, found: &Found, moments: &[Moment]) -> String {
-    let path = arguments.file.display().to_string();
+    let path = shell::path(&arguments.file);
     let step = match (moments.first(), found.rise) {
         (Some(moment), _) => Some(moment.step.to_string()),
         (None, _) => None,

@@ -3,6 +3,7 @@
 use crate::catalogue::{Catalogue, Known};
 use crate::exit::{Problem, Result};
 use crate::measured;
+use crate::plan_file;
 use crate::reproducer::{self, Replayable, Reproducer};
 use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::schedule::{Guide, Turns};
@@ -47,8 +48,7 @@ impl Subject {
                 "a run that ends its process, or never ends, leaves no turns to follow: it can't be bisected",
             ));
         }
-        let scenario = catalogue.named(&recorded.plan.scenario)?;
-        scenario.check(&recorded.plan).map_err(|error| wrong(&error.to_string()))?;
+        let scenario = plan_file::scenario_of(catalogue, &recorded.plan, Some(path))?;
         let Again { turns, outcome, steps_before } = run_again(scenario, &recorded)?;
         let is_same = outcome.violations.first().is_some_and(|again| again.fingerprint == violation.fingerprint);
         if !is_same {

@@ -1,20 +1,22 @@
 //! Arguments about how a plan is drawn: they become `sim`'s `Options`. Which values a scenario takes is for the scenario to say.
 
-use crate::catalogue::unknown;
+use crate::catalogue::{Known, unknown};
 use crate::duration;
 use crate::exit::{Problem, Result};
 use crate::fault_options;
+use crate::shell;
 use clap::Args;
 use seedstorm_sim::Options;
 use seedstorm_sim::plan::{StrategyError, StrategyPlan};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// How plans are drawn. What is not given is drawn from the seed.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "How plans are drawn")]
 pub(crate) struct DrawArguments {
     /// How many agents.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = some_workers, allow_negative_numbers = true)]
     pub(crate) workers: Option<u32>,
 
     /// How long faults may fire and work may start, in simulated time.
@@ -40,6 +42,12 @@ pub(crate) struct DrawArguments {
     /// A setting of the scenario's own; may be given more than once.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+}
+
+/// How many agents. The most that there can be, each scenario says.
+pub(super) fn some_workers(text: &str) -> std::result::Result<u32, String> {
+    let workers = text.trim().parse().ok().filter(|workers| *workers > 0);
+    workers.ok_or_else(|| format!("`{text}` is not possible; allowed: a whole number of 1 or more"))
 }
 
 /// Keeps the text, so that a command to reproduce says it as it was given.
@@ -90,12 +98,23 @@ impl DrawArguments {
         })
     }
 
+    /// The file that the faults come from, if they do.
+    pub(crate) fn faults_file(&self) -> Option<&Path> {
+        self.faults.as_deref().and_then(fault_options::path)
+    }
+
+    /// The words of a command line that mean the same for one of the scenarios that they were given for: faults that can't happen in it are left out.
+    pub(crate) fn words_for(&self, scenario: Known) -> Vec<String> {
+        let faults = self.faults.as_deref().map(|text| fault_options::within(text, scenario));
+        DrawArguments { faults, ..self.clone() }.words()
+    }
+
     /// The words of a command line that mean the same.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut add = |name: &str, value: &Option<String>| {
             if let Some(value) = value {
-                words.extend([format!("--{name}"), value.clone()]);
+                words.extend(shell::option(name, value));
             }
         };
         add("workers", &self.workers.map(|workers| workers.to_string()));
@@ -105,14 +124,15 @@ impl DrawArguments {
         add("lock", &self.lock);
         add("backoff", &self.backoff);
         for setting in &self.set {
-            words.extend(["--set".to_owned(), setting.clone()]);
+            words.extend(shell::option("set", setting));
         }
         words
     }
 
     /// The names of those that were given, each once.
     pub(crate) fn given(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.words().into_iter().filter(|word| word.starts_with("--")).collect();
+        let option = |word: String| word.split('=').next().filter(|name| name.starts_with("--")).map(str::to_owned);
+        let mut names: Vec<String> = self.words().into_iter().filter_map(option).collect();
         names.dedup();
         names
     }

@@ -1,6 +1,7 @@
 //! The arguments of `replay`.
 
 use super::{ArtifactArguments, CheckArguments, DrawArguments};
+use crate::seeds;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -20,7 +21,7 @@ pub(crate) struct ReplayArguments {
     pub(crate) scenario: Option<String>,
 
     /// The seed.
-    #[arg(long, value_name = "N", requires = "scenario")]
+    #[arg(long, value_name = "N", requires = "scenario", value_parser = seeds::parse_one, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
 
     /// Say whether the recorded violation is still there, by the exit codes that `git bisect run` reads: 0 it is gone, 1 it is there, 125 this
@@ -38,7 +39,7 @@ pub(crate) struct ReplayArguments {
     pub(crate) expected: Option<seedstorm_sim::explore::Share>,
 
     /// Stop after this step, and print the state there: processes, locks, files, tables, queues, beliefs. Nothing is judged.
-    #[arg(long, value_name = "STEP", conflicts_with_all = ["git_bisect", "trace"], value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "STEP", conflicts_with_all = ["git_bisect", "trace"], value_parser = some_step, allow_negative_numbers = true)]
     pub(crate) until: Option<u64>,
 
     /// Stop at the first step that is not as recorded, show the state there, and judge nothing: exit code 4.
@@ -68,6 +69,11 @@ pub(crate) struct ReplayArguments {
     /// How the seed's plan is drawn.
     #[command(flatten)]
     pub(crate) draw: DrawArguments,
+}
+
+fn some_step(text: &str) -> Result<u64, String> {
+    let step = text.trim().parse().ok().filter(|step| *step > 0);
+    step.ok_or_else(|| format!("`{text}` is no step; allowed: a whole number of 1 or more, the first step is 1"))
 }
 
 fn parse_share(text: &str) -> Result<seedstorm_sim::explore::Share, String> {

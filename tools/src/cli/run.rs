@@ -1,6 +1,7 @@
 //! The arguments of `run`.
 
 use super::{ArtifactArguments, CheckArguments, DrawArguments};
+use crate::seeds;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ pub(crate) struct RunArguments {
     pub(crate) scenarios: String,
 
     /// The seed. Without one, any; it is printed.
-    #[arg(long, value_name = "N", conflicts_with = "plan")]
+    #[arg(long, value_name = "N", conflicts_with = "plan", value_parser = seeds::parse_one, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
 
     /// Run the plan in this TOML file instead of drawing one.

@@ -54,7 +54,7 @@ pub(crate) struct SelftestArguments {
     pub(crate) check: CheckArguments,
 
     /// How many agents.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "How plans are drawn")]
+    #[arg(long, value_name = "N", value_parser = super::draw::some_workers, allow_negative_numbers = true, help_heading = "How plans are drawn")]
     pub(crate) workers: Option<u32>,
 
     /// Which faults: `default`, `none`, kinds with commas between them, or a TOML file.

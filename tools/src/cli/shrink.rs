@@ -15,7 +15,7 @@ pub(crate) struct ShrinkArguments {
     pub(crate) output: Option<PathBuf>,
 
     /// How much real time the search may take.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = crate::duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = super::sweep::positive_duration)]
     pub(crate) budget: u64,
 
     /// How many worker processes; by default one for each core.

@@ -89,7 +89,8 @@ impl SweepArguments {
 
 pub(super) fn positive_duration(text: &str) -> Result<u64, String> {
     match duration::parse(text)? {
-        0 => Err("it must be longer than nothing".to_owned()),
+        0 => Err("it must be longer than nothing; a duration is a number and a unit (ns, us, ms, s, m, h), as in 30s"
+            .to_owned()),
         ns => Ok(ns),
     }
 }

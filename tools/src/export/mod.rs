@@ -6,6 +6,7 @@ mod shiviz;
 
 use crate::cli::{ExportArguments, ExportFormat};
 use crate::exit::{Exit, Problem, Result};
+use crate::file_kind::FileKind;
 use crate::keep;
 use seedstorm_sim::trace::file::{Reader, TraceError};
 use std::fs::File;
@@ -39,9 +40,9 @@ impl From<io::Error> for Trouble {
 /// A trace that is none, is damaged, cut short, or of another format; an output that can't be written.
 pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit> {
     let path = &arguments.trace;
-    let wrong = |why: String| Problem::usage(format!("{}: {why}", path.display()));
-    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
-    let reader = Reader::new(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
+    let wrong = |why: &dyn std::fmt::Display| Problem::Usage(FileKind::complaint(path, &[FileKind::Trace], why));
+    let file = File::open(path).map_err(|error| wrong(&error))?;
+    let reader = Reader::new(BufReader::new(file)).map_err(|error| wrong(&error))?;
     let written = match arguments.output.as_deref().filter(|output| *output != Path::new("-")) {
         None => write(arguments.format, reader, &mut BufWriter::new(io::stdout())),
         Some(path) => {
@@ -58,7 +59,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit> {
     };
     match written {
         Ok(()) => Ok(Exit::Pass),
-        Err(Trouble::Trace(error)) => Err(wrong(error.to_string())),
+        Err(Trouble::Trace(error)) => Err(wrong(&error)),
         Err(Trouble::Output(error)) => Err(error.into()),
     }
 }

@@ -6,6 +6,7 @@ use crate::artifacts;
 use crate::catalogue::Catalogue;
 use crate::cli::ReportArguments;
 use crate::exit::{Exit, Problem, Result};
+use crate::file_kind::FileKind;
 use crate::keep;
 use std::fs::File;
 use std::io::{BufReader, Write};
@@ -42,9 +43,8 @@ pub(crate) fn report(catalogue: Catalogue, arguments: &ReportArguments) -> Resul
 }
 
 fn page_of_trace(catalogue: Catalogue, path: &Path) -> Result<String> {
-    let wrong = |why: String| Problem::usage(format!("{}: {why}", path.display()));
-    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let wrong = |why: &dyn std::fmt::Display| Problem::Usage(FileKind::complaint(path, &[FileKind::Trace], why));
+    let file = File::open(path).map_err(|error| wrong(&error))?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    page(catalogue, BufReader::new(file), &artifacts::findings(catalogue, folder))
-        .map_err(|error| wrong(error.to_string()))
+    page(catalogue, BufReader::new(file), &artifacts::findings(catalogue, folder)).map_err(|error| wrong(&error))
 }

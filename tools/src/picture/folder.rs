@@ -119,7 +119,7 @@ fn read(catalogue: Catalogue, folder: &Path, path: &Path) -> Result<Option<Failu
     let steps =
         table.get("steps").and_then(toml::Value::as_integer).ok_or_else(|| missing("steps", "a whole number"))?;
     let message = text_at(violation, "message", "violation.message")?;
-    let command = shell::line([catalogue.program(), "replay", &path.display().to_string()]);
+    let command = shell::line([catalogue.program(), "replay", &shell::path(path)]);
     Ok(Some(Failure {
         scenario: text_at(plan, "scenario", "plan.scenario")?,
         seed,

@@ -1,6 +1,7 @@
 //! Output for people: what was drawn first, the verdict last. No field of the machine output is defined here.
 
 use super::{Metric, RunEvent, RunResult, Screen, Sink, SweepSummary, counted, grouped};
+use crate::shell;
 use comfy_table::{Cell, CellAlignment, Table};
 use seedstorm_sim::Plan;
 use seedstorm_sim::metrics::{Nanoseconds, Quantiles};
@@ -108,7 +109,7 @@ impl<W: Write> Human<W> {
             writeln!(self.output, "\nreproducer: {path}")?;
         }
         if let Some(word) = result.repro.as_ref().filter(|_| self.tells_words) {
-            writeln!(self.output, "without it: seedstorm replay --repro {word}")?;
+            writeln!(self.output, "without it: {}", by_word(word))?;
         }
         writeln!(self.output)?;
         self.output.flush()
@@ -148,7 +149,7 @@ impl<W: Write> Human<W> {
                 writeln!(self.output, "  reproducer: {path}")?;
             }
             if let Some(word) = group.repro.as_ref().filter(|_| self.tells_words) {
-                writeln!(self.output, "  without it: seedstorm replay --repro {word}")?;
+                writeln!(self.output, "  without it: {}", by_word(word))?;
             }
         }
         writeln!(self.output)?;
@@ -192,6 +193,11 @@ impl<W: Write> Sink for Human<W> {
             },
         }
     }
+}
+
+/// The command that runs a failure again from its word.
+fn by_word(word: &str) -> String {
+    shell::line([shell::program().as_str(), "replay", "--repro", word])
 }
 
 fn add(table: &mut Table, name: &str, value: impl ToString) {

@@ -1,6 +1,6 @@
 //! Which mutants and strategies a self-test runs: the lists of the command line, read. What is done with them is in `trial`.
 
-use crate::catalogue::{Catalogue, Known, unknown};
+use crate::catalogue::{Catalogue, Known, alone, unknown};
 use crate::cli::SelftestArguments;
 use crate::exit::{Problem, Result};
 use seedstorm_sim::plan::{MUTANT, PlantedBug, StrategyPlan};
@@ -30,6 +30,7 @@ pub(crate) fn mutants(catalogue: Catalogue, names: &str) -> Result<Vec<Planted>>
     if names.trim() == "all" {
         return Ok(all().collect());
     }
+    alone("--mutants", names, &["all"])?;
     let mut chosen: Vec<Planted> = Vec::new();
     for name in names.split(',').map(str::trim) {
         let planted = all().find(|planted| planted.info.name == name).ok_or_else(|| {
@@ -55,6 +56,7 @@ pub(crate) fn strategies(arguments: &SelftestArguments) -> Result<Vec<String>> {
         let each = StrategyPlan::ALL.iter().map(|(strategy, _)| strategy.name());
         [StrategyPlan::PORTFOLIO].into_iter().chain(each).map(str::to_owned).collect()
     } else {
+        alone("--strategies", &arguments.strategies, &["all"])?;
         split(&arguments.strategies)
     };
     for strategy in &chosen {

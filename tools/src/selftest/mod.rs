@@ -9,9 +9,10 @@ mod table;
 mod trial;
 mod verdict;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Known};
 use crate::cli::SelftestArguments;
 use crate::exit::{Exit, Result, unless_closed};
+use crate::fault_options;
 use crate::interrupt;
 use crate::measured::Stopwatch;
 use crate::report::Screen;
@@ -31,6 +32,13 @@ pub(crate) fn selftest(catalogue: Catalogue, arguments: &SelftestArguments) -> R
     let strategies = choice::strategies(arguments)?;
     let pairs: Vec<_> =
         mutants.iter().flat_map(|planted| strategies.iter().map(move |strategy| (*planted, strategy))).collect();
+    let mut scenarios: Vec<Known> = Vec::new();
+    for planted in &mutants {
+        if scenarios.iter().all(|known| known.name() != planted.scenario.name()) {
+            scenarios.push(planted.scenario);
+        }
+    }
+    fault_options::check(&scenarios, &arguments.draw(None, None).options()?)?;
     let interrupt = interrupt::flag()?;
     let mut bench = Bench { catalogue, arguments, interrupt: &interrupt, without: trial::Without::new() };
     for (planted, strategy) in &pairs {

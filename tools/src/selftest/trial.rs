@@ -6,6 +6,8 @@ use super::statistics::Lengths;
 use crate::catalogue::Catalogue;
 use crate::cli::{SelftestArguments, Share as Portion};
 use crate::exit::{Problem, Result};
+use crate::fault_options;
+use crate::refused;
 use crate::report::{Coverage, RunEvent, RunResult, Sink};
 use crate::sweep::{self, SeedSet, Sweep};
 use seedstorm_sim::explore::Share;
@@ -194,7 +196,8 @@ impl Bench<'_> {
     /// Options that the scenario doesn't take.
     pub(crate) fn check(&self, planted: Planted, strategy: &str) -> Result<()> {
         let options = self.arguments.draw(Some(strategy), Some(planted.info.name)).options()?;
-        plan(planted, self.arguments.seeds.first, &options).map(|_| ())
+        let faults_file = self.arguments.faults.as_deref().and_then(fault_options::path);
+        refused::draw(planted.scenario, Seed(self.arguments.seeds.first), &options, faults_file).map(drop)
     }
 
     /// Runs a planted bug under a strategy; then compares the plans, and runs failing seeds without it.

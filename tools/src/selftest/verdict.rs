@@ -249,7 +249,7 @@ impl Finding<'_> {
             let mut line = vec!["run".to_owned(), "--scenarios".to_owned(), trial.planted.scenario.name().to_owned()];
             line.extend(["--seed".to_owned(), seed.to_string()]);
             // `run` must draw what the trial drew.
-            line.extend(arguments.draw(Some(&trial.strategy), mutant).words());
+            line.extend(arguments.draw(Some(&trial.strategy), mutant).words_for(trial.planted.scenario));
             line.extend(arguments.check.words());
             line
         };
@@ -267,7 +267,10 @@ impl Finding<'_> {
                 let line = ["selftest", "--mutants", name, "--strategies", &strategies.join(","), "--seeds"];
                 let mut line: Vec<String> = line.map(str::to_owned).into();
                 line.push(arguments.seeds.to_string());
-                line.extend(arguments.draw(None, None).words());
+                let draw = arguments.draw(None, None);
+                line.extend(
+                    trials.first().map_or_else(|| draw.words(), |trial| draw.words_for(trial.planted.scenario)),
+                );
                 line.extend(arguments.check.words());
                 line
             }

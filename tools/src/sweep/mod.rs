@@ -19,13 +19,16 @@ pub(crate) use worker::work;
 use crate::catalogue::Catalogue;
 use crate::cli::SweepArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
+use crate::fault_options;
 use crate::interrupt;
 use crate::keep;
 use crate::measured::Stopwatch;
 use crate::misplaced;
+use crate::refused;
 use crate::report::{Human, RunEvent, Screen, Sink, SweepLines, SweepSummary};
 use crate::shell;
 use seedstorm_sim::Seed;
+use std::path::Path;
 
 /// Invariants that only a sweep can judge: (id, what must hold).
 pub const WORKER_INVARIANTS: &[(&str, &str)] = &[
@@ -40,10 +43,11 @@ pub const WORKER_INVARIANTS: &[(&str, &str)] = &[
 pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<Exit> {
     let scenarios = catalogue.select(&arguments.scenarios)?;
     let options = arguments.draw.options()?;
+    fault_options::check(&scenarios, &options)?;
     misplaced::warn(catalogue, &scenarios, &options);
     // What can't be drawn for one seed can't for any: better said now than by a worker.
     for scenario in &scenarios {
-        scenario.plan(Seed(arguments.seeds.first), &options).map_err(|error| Problem::usage(error.to_string()))?;
+        refused::draw(*scenario, Seed(arguments.seeds.first), &options, arguments.draw.faults_file())?;
     }
     keep::check_folder(&arguments.artifacts.artifacts)?;
     let runs = arguments
@@ -84,7 +88,7 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
         summary.command = Some(shell::line([catalogue.program()].into_iter().chain(left.iter().map(String::as_str))));
         summary.command.clone()
     } else {
-        reproduce(catalogue.program(), arguments, &summary, exit)
+        reproduce(catalogue, arguments, &summary, exit)
     };
     sink.event(&RunEvent::SweepEnded(&summary)).or_else(unless_closed)?;
     sink.event(&RunEvent::Done { reproduce: reproduce.as_deref() }).or_else(unless_closed)?;
@@ -106,12 +110,18 @@ fn exit(summary: &SweepSummary) -> Exit {
 const SEEDS_BEFORE: u64 = 20;
 
 /// The command that shows the first thing that went wrong.
-fn reproduce(program: &str, arguments: &SweepArguments, summary: &SweepSummary, exit: Exit) -> Option<String> {
-    let draw = [arguments.draw.words(), arguments.check.words()].concat();
+fn reproduce(catalogue: Catalogue, arguments: &SweepArguments, summary: &SweepSummary, exit: Exit) -> Option<String> {
+    let program = catalogue.program();
+    let draw_for = |name: &str| {
+        let scenario = catalogue.all().iter().find(|scenario| scenario.name() == name);
+        scenario.map_or_else(|| arguments.draw.words(), |scenario| arguments.draw.words_for(*scenario))
+    };
+    let mut draw = arguments.draw.words();
     let words: Vec<String> = match exit {
         Exit::Pass | Exit::Usage | Exit::Internal | Exit::Interrupted | Exit::Unclear | Exit::Broken => return None,
         Exit::Nondeterministic => {
             let difference = summary.differences.first()?;
+            draw = draw_for(&difference.scenario);
             // It may depend on the runs before it in its process: some of them come along.
             let first = arguments.seeds.first.max(difference.seed.saturating_sub(SEEDS_BEFORE));
             let seeds = format!("{first}..={}", difference.seed);
@@ -131,14 +141,17 @@ fn reproduce(program: &str, arguments: &SweepArguments, summary: &SweepSummary, 
         Exit::Violated => {
             let group = summary.fingerprints.first()?;
             if let Some(path) = group.reproducers.first() {
-                return Some(shell::line([program, "replay", path]));
+                return Some(shell::line([program, "replay", &shell::path(Path::new(path))]));
             }
             let seed = group.seeds.first()?.to_string();
+            draw = draw_for(group.scenarios.first()?);
             ["replay", "--scenario", group.scenarios.first()?, "--seed", &seed].map(str::to_owned).into()
         }
         Exit::Vacuous => ["sweep", "--scenarios", &arguments.scenarios, "--seeds", &arguments.seeds.to_string()]
             .map(str::to_owned)
             .into(),
     };
-    Some(shell::line([program].into_iter().chain(words.iter().chain(&draw).map(String::as_str))))
+    let check = arguments.check.words();
+    let words = words.iter().chain(&draw).chain(&check).map(String::as_str);
+    Some(shell::line([program].into_iter().chain(words)))
 }
