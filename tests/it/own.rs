@@ -51,6 +51,19 @@ fn a_failure_of_its_own_is_kept_replayed_and_shrunk() {
 }
 
 #[test]
+fn events_name_files_and_say_what_was_claimed() {
+    let folder = Folder::new();
+    let kept = folder.path().join("kept").display().to_string();
+    let said = ledger().line(&format!("run --scenarios ledger --seed 0 --set mutant=reads-early --artifacts {kept}"));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let (_, events) = said.out.split_once("The last events up to the violation:").expect("events");
+    assert!(events.contains("claims transferred: number "), "{events}");
+    assert!(events.contains(" /ledger.db"), "{events}");
+    let exported = ledger().line(&format!("export --format jsonl {kept}/ledger-0/trace.bin"));
+    assert!(exported.out.contains(r#""words":"claims transferred: number "#), "{}", exported.err);
+}
+
+#[test]
 fn what_it_does_not_have_is_refused() {
     for (arguments, expected) in [
         ("--set pages=3", "--set: `pages` is not possible; allowed: mutant"),

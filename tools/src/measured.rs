@@ -4,8 +4,9 @@ use crate::catalogue::Known;
 use crate::exit::Result;
 use crate::interrupt;
 use crate::report::EventLine;
+use crate::words::Narrator;
 use seedstorm_sim::kernel::{Listener, View};
-use seedstorm_sim::trace::{Event, layer};
+use seedstorm_sim::trace::Event;
 use seedstorm_sim::{Outcome, Plan, Settings};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,23 +74,24 @@ fn with_some_events(
     let kept = lines.clone();
     // Only the last steps can matter; words for the others would take longer than the run.
     let from_step = until_step.saturating_sub(events_max as u64);
+    let mut narrator = None;
     let listener = move |event: &Event<'_>, view: &View<'_>| {
         also(event, view);
-        if event.step >= from_step && events_max > 0 {
+        let names = || view.processes().map(|process| process.name.to_owned()).collect::<Vec<_>>();
+        let narrator = narrator.get_or_insert_with(|| Narrator::new(&names()));
+        if event.step < from_step || events_max == 0 {
+            narrator.pass_by(event);
+        } else {
             let mut lines = kept.lock().unwrap_or_else(PoisonError::into_inner);
             if lines.len() == events_max {
                 lines.pop_front();
             }
-            lines.push_back(line(event, view));
+            lines.push_back(line_of(event, view, &narrator.tell(event)));
         }
     };
     let measured = run(scenario, plan, Settings { listener: Some(Box::new(listener)), ..settings })?;
     let lines = std::mem::take(&mut *lines.lock().unwrap_or_else(PoisonError::into_inner));
     Ok((measured, lines.into()))
-}
-
-fn line(event: &Event<'_>, view: &View<'_>) -> EventLine {
-    line_of(event, view, &layer::Words(event).to_string())
 }
 
 /// An event as people read it: time, step, process, and its words.

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
 use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, MUTANT, Operation, OptionsError, PlantedBug, Trigger};
 use seedstorm_sim::sqlite::inspect;
-use seedstorm_sim::sys::claim::Claim;
+use seedstorm_sim::sys::claim::{Claim, ClaimKind};
 use seedstorm_sim::sys::disk::Disk;
 use seedstorm_sim::trace::{Event, Interest};
 use seedstorm_sim::{Draw, Exit, Options, Os, Plan, Scenario, Seed, Sys, View, World};
@@ -252,6 +252,10 @@ impl Scenario for Ledger {
             ("money-kept", "no transfer makes or loses money"),
             ("transfers-kept", "a transfer that was acknowledged survives a crash"),
         ]
+    }
+
+    fn claims(&self) -> Vec<ClaimKind> {
+        vec![ClaimKind::of::<Transferred>()]
     }
 
     fn planted_bugs(&self) -> Vec<PlantedBug> {

@@ -18,6 +18,7 @@ pub use strategy::{StrategyError, StrategyPlan};
 
 use crate::schedule::StepCounts;
 use crate::seed::Seed;
+use crate::sys::claim::ClaimKind;
 use crate::sys::disk::Persistence;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -211,6 +212,11 @@ pub trait Scenario {
 
     /// The invariants that it adds: (id, what must hold).
     fn invariants(&self) -> &'static [(&'static str, &'static str)];
+
+    /// The kinds of claim of its own: listings of events then tell what they say.
+    fn claims(&self) -> Vec<ClaimKind> {
+        Vec::new()
+    }
 
     /// The bugs that can be planted in it, by the setting [`MUTANT`]. Its invariants must catch them; a self-test looks whether they do.
     fn planted_bugs(&self) -> Vec<PlantedBug> {

@@ -1,15 +1,17 @@
-//! What claims say, in words: those of `sim` and of the model; those of the clients of sqlite-wal are in `clients`. Of others, whose form only their scenario knows, kind and length are told.
+//! What claims say, in words: those of `sim` and of the model; those of the clients of sqlite-wal are in `clients`. Of others is told what their scenario says of them (`Scenario::claims`), or kind and length.
 
 use super::clients::of_client;
 use seedstorm_model::bus::{ClockCopyRefused, QueueFull, SignalHeldBack};
 use seedstorm_model::claims as model;
 use seedstorm_model::claims::{BoardVersion, Effect, OperationKey};
 use seedstorm_sim::metrics::Nanoseconds;
+use seedstorm_sim::sys::claim::ClaimKind;
 use seedstorm_sim::sys::claim::signal::{
     IncarnationBeginning, IncarnationBegun, Recipients, SignalSending, SignalSent, SignalsDelivered, SignalsDelivering,
 };
 use seedstorm_sim::sys::claim::{FencedWrite, Happened, LockAcquired, LockReleased, LockTimedOut, LockWaiting};
-use seedstorm_sim::trace::Event;
+use seedstorm_sim::trace::{Body, Event};
+use std::sync::OnceLock;
 
 /// So many members of a list are told.
 const LISTED_MAX: usize = 4;
@@ -18,7 +20,30 @@ const LISTED_MAX: usize = 4;
 pub(crate) fn in_words(event: &Event<'_>, kind: &str, len_bytes: usize) -> String {
     let words = of_lock(event, kind).or_else(|| of_operation(event, kind)).or_else(|| of_day(event, kind));
     let words = words.or_else(|| of_signal(event, kind)).or_else(|| of_client(event, kind));
+    let words = words.or_else(|| of_scenario(event, kind));
     words.unwrap_or_else(|| format!("claims {kind} ({len_bytes} bytes)"))
+}
+
+/// The kinds of claim that this program's scenarios tell of. What is told depends on the program, not on the run.
+static OF_SCENARIOS: OnceLock<Vec<ClaimKind>> = OnceLock::new();
+
+/// Learns them, once.
+pub(crate) fn learn(kinds: Vec<ClaimKind>) {
+    let _ = OF_SCENARIOS.set(kinds);
+}
+
+/// The most characters of a claim's content that are told.
+const CONTENT_MAX: usize = 120;
+
+fn of_scenario(event: &Event<'_>, kind: &str) -> Option<String> {
+    let Body::Claim { bytes, .. } = &event.body else { return None };
+    let known = OF_SCENARIOS.get()?.iter().find(|known| known.kind == kind)?;
+    let mut content = known.text(bytes)?;
+    if let Some((cut, _)) = content.char_indices().nth(CONTENT_MAX) {
+        content.truncate(cut);
+        content.push('…');
+    }
+    Some(format!("claims {kind}: {content}"))
 }
 
 fn of_lock(event: &Event<'_>, kind: &str) -> Option<String> {

@@ -4,6 +4,8 @@ mod claims;
 mod clients;
 mod files;
 
+pub(crate) use claims::learn;
+
 use files::FileNames;
 use seedstorm_sim::errno::Errno;
 use seedstorm_sim::metrics::Nanoseconds;
@@ -27,6 +29,11 @@ impl Narrator {
     /// A narrator of a run of these processes, by id.
     pub(crate) fn new(processes: &[String]) -> Narrator {
         Narrator { processes: processes.to_vec(), files: FileNames::default() }
+    }
+
+    /// Sees the next event of the run, which nobody wants to read.
+    pub(crate) fn pass_by(&mut self, event: &Event<'_>) {
+        self.files.observe(event);
     }
 
     /// The next event of the run in one line, without time and process.

@@ -1,7 +1,10 @@
 //! Claims: the one way in which a program tells the outside what it believes. Invariants judge them against what the harness knows. Those about signals
 //! are in `signal`.
 
+mod kind;
 pub mod signal;
+
+pub use kind::ClaimKind;
 
 use super::call::{Call, Caller, Effect, Header};
 use super::{Result, Sys};
