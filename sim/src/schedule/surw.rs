@@ -65,34 +65,48 @@ fn number((process, ordinal): TaskKey) -> u64 {
     u64::from(process.0) << 32 | u64::from(ordinal)
 }
 
+/// In lists that are no longer all calls are looked at.
+const SHORT: usize = 6;
+/// In others so many are drawn first, one after the other, until one is not held back: of those that aren't, each is as likely as by looking at all.
+const TRIES: usize = 3;
+
 impl Surw {
-    /// The calls that are not held back, a bit for each.
+    /// The calls that are not held back while a task is meant, a bit for each.
     // Without branches: whether a call is held is as good as random, and a processor that guesses wrong loses more time than the rest takes.
     #[inline]
-    fn free(&self, calls: &[Ready]) -> u64 {
-        let is_somebody_meant = self.intended.is_some();
-        let meant = self.intended.map_or(0, number);
-        calls.iter().rev().fold(0, |free, call| {
-            let is_held =
-                self.what.is_touched_by(call) & is_somebody_meant & (number((call.process, call.ordinal)) != meant);
-            free << 1 | u64::from(!is_held)
-        })
+    fn free(&self, calls: &[Ready], meant: u64) -> u64 {
+        calls.iter().rev().fold(0, |free, call| free << 1 | u64::from(!self.is_held(call, meant)))
+    }
+
+    #[inline]
+    fn is_held(&self, call: &Ready, meant: u64) -> bool {
+        self.what.is_touched_by(call) & (number((call.process, call.ordinal)) != meant)
     }
 
     /// One of the calls that are not held back; `None`: all are.
     #[inline]
     fn pick_free(&mut self, ready: &[Ready]) -> Option<usize> {
-        if ready.len() > u64::BITS as usize {
-            return self.pick_free_of_many(ready);
+        let any = ready.len() as u32;
+        let Some(meant) = self.intended.map(number) else { return self.drawn_of(any).map(|drawn| drawn as usize) };
+        if ready.len() > SHORT {
+            for _ in 0..TRIES {
+                let drawn = self.drawn_of(any)? as usize;
+                if !self.is_held(&ready[drawn], meant) {
+                    return Some(drawn);
+                }
+            }
         }
-        let free = self.free(ready);
+        if ready.len() > u64::BITS as usize {
+            return self.pick_free_of_many(ready, meant);
+        }
+        let free = self.free(ready, meant);
         let drawn = self.drawn_of(free.count_ones())?;
         Some(nth_bit(free, drawn))
     }
 
     #[cold]
-    fn pick_free_of_many(&mut self, ready: &[Ready]) -> Option<usize> {
-        let words: Vec<u64> = ready.chunks(u64::BITS as usize).map(|calls| self.free(calls)).collect();
+    fn pick_free_of_many(&mut self, ready: &[Ready], meant: u64) -> Option<usize> {
+        let words: Vec<u64> = ready.chunks(u64::BITS as usize).map(|calls| self.free(calls, meant)).collect();
         let mut drawn = self.drawn_of(words.iter().map(|word| word.count_ones()).sum())?;
         for (index, word) in words.into_iter().enumerate() {
             if drawn < word.count_ones() {
