@@ -1,5 +1,5 @@
-//! Looks at a plan that came from a file: what no option could have brought into it is refused, by the ranges that the options have. How plans are drawn is
-//! in each scenario's workload.
+//! Looks at a plan that came from a file: what options say in one is held to the ranges that options have, and names must be known. Times of operations and of the
+//! calm, and budgets, have no range. How plans are drawn is in each scenario's workload.
 
 use crate::plans::{WORKERS, WORKERS_MAX};
 use crate::setting::{self, Setting};
@@ -138,7 +138,7 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<(), Refusal> {
     let skewed = plan.clock_skew_ns.keys().map(|name| ("clock_skew_ns", name));
     // The preparation is a process, too.
     if let Some((key, name)) = absent.chain(skewed).find(|(_, name)| !is_agent(name, workers) && *name != PREPARATION) {
-        return Err(Refusal::value(Place::Key(key), name, agents(workers)));
+        return Err(Refusal::value(Place::Key(key), name, format!("{}; {PREPARATION}", agents(workers))));
     }
     plan.faults.iter().try_for_each(|fault| check_fault(fault, rules.faults, workers))?;
     plan.operations.iter().try_for_each(|operation| check_operation(operation, rules.kinds, workers))

@@ -74,7 +74,7 @@ impl FileKind {
         match () {
             () if has("plan") || has("sqlite_source_id") => Some(FileKind::Reproducer),
             () if has("scenario") && has("chaos_ns") => Some(FileKind::Plan),
-            () if has("faults") && !has("scenario") => Some(FileKind::Faults),
+            () if has("faults") && table.len() == 1 => Some(FileKind::Faults),
             () => None,
         }
     }

@@ -35,6 +35,11 @@ pub(crate) fn flag() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(FLAG.get_or_init(|| flag).clone())
 }
 
+/// Whether it has been raised, if somebody has asked for it.
+pub(crate) fn is_raised() -> bool {
+    FLAG.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
+}
+
 /// How far a run was when it was interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Reached {

@@ -6,7 +6,8 @@ use crate::file_kind::FileKind;
 use crate::refused;
 use seedstorm_sim::Plan;
 use seedstorm_sim::plan::{Place, PlanError, Refusal};
-use std::path::Path;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 /// Reads a plan, and finds its scenario.
 ///
@@ -16,7 +17,8 @@ pub(crate) fn read(catalogue: Catalogue, path: &Path) -> Result<(Known, Plan)> {
     let wrong = |why: &dyn std::fmt::Display| Problem::Usage(FileKind::complaint(path, &[FileKind::Plan], why));
     let text = read_text(path).map_err(|why| wrong(&why))?;
     let plan = Plan::from_toml(&text).map_err(|error| wrong(&error))?;
-    let scenario = scenario_of(catalogue, &plan, Some(path))?;
+    let source = Source { path: path.to_owned(), text: Some(text) };
+    let scenario = of_source(catalogue, &plan, Some(&source))?;
     Ok((scenario, plan))
 }
 
@@ -36,12 +38,38 @@ pub(crate) fn read_text(path: &Path) -> std::result::Result<String, String> {
 /// # Errors
 /// There is no such scenario, or it refuses the plan: where in the file, and what is allowed.
 pub(crate) fn scenario_of(catalogue: Catalogue, plan: &Plan, path: Option<&Path>) -> Result<Known> {
+    of_source(catalogue, plan, path.map(Source::file).as_ref())
+}
+
+fn of_source(catalogue: Catalogue, plan: &Plan, source: Option<&Source>) -> Result<Known> {
     let scenario = match catalogue.named(&plan.scenario) {
         Ok(scenario) => scenario,
-        Err(problem) => return Err(placed(path, &Place::Key("scenario"), problem.to_string())),
+        Err(problem) => return Err(placed(source, &Place::Key("scenario"), problem.to_string())),
     };
-    check(scenario, plan, path)?;
+    check_source(scenario, plan, source)?;
     Ok(scenario)
+}
+
+/// Where a plan came from.
+struct Source {
+    path: PathBuf,
+    /// What was read there. `None`: it is a file, which can be read once more to find a line. A pipe can't.
+    text: Option<String>,
+}
+
+impl Source {
+    /// The file, or the reproducer in the folder of a failure.
+    fn file(path: &Path) -> Source {
+        Source { path: crate::reproducer::file_of(path), text: None }
+    }
+
+    fn text(&self) -> Option<Cow<'_, str>> {
+        match &self.text {
+            Some(text) => Some(Cow::Borrowed(text)),
+            None if self.path.is_file() => std::fs::read_to_string(&self.path).ok().map(Cow::Owned),
+            None => None,
+        }
+    }
 }
 
 /// Looks at a plan as its scenario does.
@@ -49,24 +77,32 @@ pub(crate) fn scenario_of(catalogue: Catalogue, plan: &Plan, path: Option<&Path>
 /// # Errors
 /// As [`scenario_of`].
 pub(crate) fn check(scenario: Known, plan: &Plan, path: Option<&Path>) -> Result<()> {
-    scenario.check(plan).map_err(|refusal| refused(path, &refusal))
+    check_source(scenario, plan, path.map(Source::file).as_ref())
+}
+
+fn check_source(scenario: Known, plan: &Plan, source: Option<&Source>) -> Result<()> {
+    let refused = |refusal: &Refusal| placed(source, &refusal.place, refused::in_plan(refusal));
+    if let Some(fault) = plan.faults.iter().find(|fault| !scenario.faults().contains(&fault.kind)) {
+        let can = scenario.faults().iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+        return Err(refused(&Refusal::value(Place::Fault { id: fault.id, key: Some("kind") }, fault.kind.name(), can)));
+    }
+    scenario.check(plan).map_err(|refusal| refused(&refusal))
 }
 
 /// What is said of a plan that is refused.
 pub(crate) fn refused(path: Option<&Path>, refusal: &Refusal) -> Problem {
-    placed(path, &refusal.place, refused::in_plan(refusal))
+    placed(path.map(Source::file).as_ref(), &refusal.place, refused::in_plan(refusal))
 }
 
-/// A problem with a place of a plan: the file is read once more to find its line.
-fn placed(path: Option<&Path>, place: &Place, problem: String) -> Problem {
-    let Some(path) = path else { return Problem::Usage(problem) };
-    let path = &crate::reproducer::file_of(path);
-    match std::fs::read_to_string(path) {
-        Ok(text) => {
+/// A problem with a place of a plan, with its line.
+fn placed(source: Option<&Source>, place: &Place, problem: String) -> Problem {
+    let Some(source) = source else { return Problem::Usage(problem) };
+    match source.text() {
+        Some(text) => {
             let within: &[&str] = if is_reproducer(&text) { &["plan"] } else { &[] };
-            Problem::Usage(format!("{}: {}", path.display(), PlanError::at(&text, within, place, problem)))
+            Problem::Usage(format!("{}: {}", source.path.display(), PlanError::at(&text, within, place, problem)))
         }
-        Err(_) => Problem::Usage(format!("{}: {problem}", path.display())),
+        None => Problem::Usage(format!("{}: {problem}", source.path.display())),
     }
 }
 

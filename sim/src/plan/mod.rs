@@ -188,8 +188,14 @@ pub trait Scenario {
     /// # Errors
     /// What the scenario doesn't know, where, and what is allowed.
     fn check(&self, plan: &Plan) -> Result<(), Refusal> {
-        let _ = plan;
-        Ok(())
+        let bugs = self.planted_bugs();
+        match plan.setting_str(MUTANT) {
+            Some(bug) if bugs.iter().all(|known| known.name != bug) => {
+                let allowed = bugs.iter().map(|bug| bug.name).collect::<Vec<_>>().join(", ");
+                Err(Refusal::value(Place::Setting(MUTANT.to_owned()), bug, allowed))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The plainest value of each setting: what shrinking tries to bring a failing plan to.

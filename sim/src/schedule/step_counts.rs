@@ -13,7 +13,7 @@ pub(super) type TaskKey = (ProcessId, u32);
 
 /// How many steps a run took in its chaos, by task, and on what its tasks share. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(try_from = "Written", into = "Written")]
 pub struct StepCounts(Arc<Counts>);
 
 #[derive(Debug, Default, PartialEq)]
@@ -169,21 +169,33 @@ impl From<StepCounts> for Written {
     }
 }
 
-impl From<Written> for StepCounts {
-    fn from(Written { steps, tasks, shared }: Written) -> StepCounts {
-        // An object that is no number is one that no run has: its touches are passed over.
-        let objects = shared.into_iter().filter_map(|of| {
-            Some(Touched::new(u64::from_str_radix(&of.object, 16).ok()?, read(of.tasks).into_iter().collect()))
-        });
+impl TryFrom<Written> for StepCounts {
+    type Error = String;
+
+    fn try_from(Written { steps, tasks, shared }: Written) -> Result<StepCounts, String> {
+        let all = tasks.iter().chain(shared.iter().flat_map(|of| &of.tasks)).map(|of| of.steps);
+        // Sums of any of them are made, and weighed against each other.
+        if all.fold(steps, u64::saturating_add) > STEPS_MAX {
+            return Err(format!("the steps are too many; allowed: {STEPS_MAX} in all"));
+        }
+        let mut objects = BTreeMap::new();
+        for Touches { object, tasks } in shared {
+            let Ok(number) = u64::from_str_radix(&object, 16) else {
+                return Err(format!("`{object}` is no object; allowed: a number in hexadecimal digits"));
+            };
+            if objects.insert(number, Touched::new(number, read(tasks).into_iter().collect())).is_some() {
+                return Err(format!("the object `{object}` comes twice"));
+            }
+        }
         let parent = |of: &TaskSteps| Some(((ProcessId(of.process), of.task), (ProcessId(of.process), of.parent?)));
         let parents = tasks.iter().filter_map(parent).collect();
-        StepCounts(Arc::new(Counts {
-            steps,
-            by_task: by_task(read(tasks), &parents),
-            shared: Shared::new(objects.collect()),
-        }))
+        let shared = Shared::new(objects.into_values().collect());
+        Ok(StepCounts(Arc::new(Counts { steps, by_task: by_task(read(tasks), &parents), shared })))
     }
 }
+
+/// More steps than any run takes.
+const STEPS_MAX: u64 = 1 << 48;
 
 /// What a run's strategy has of a first run.
 pub(crate) enum FirstRun {
@@ -233,5 +245,14 @@ mod tests {
         assert_eq!(counts.shared().things()[0].times, 6);
         let text = toml::to_string(&counts).expect("counts can be written");
         assert_eq!(toml::from_str::<StepCounts>(&text).expect("counts"), counts, "{text}");
+        for (right, wrong, why) in [
+            ("steps = 17", "steps = 9223372036854775807", "too many"),
+            ("steps = 4", "steps = 9223372036854775807", "too many"),
+            ("object = \"9\"", "object = \"x\"", "`x` is no object"),
+        ] {
+            let text = text.replace(right, wrong);
+            let error = toml::from_str::<StepCounts>(&text).expect_err(why).to_string();
+            assert!(error.contains(why), "{error}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::output::ARTIFACTS;
 use super::{ArtifactArguments, CheckArguments, DrawArguments};
 use crate::duration;
 use crate::seeds::{self, Seeds};
+use crate::shell;
 use clap::Args;
 use std::fmt;
 use std::path::Path;
@@ -77,7 +78,7 @@ impl SweepArguments {
             add("--seed-timeout", format!("{}ns", self.seed_timeout));
         }
         if self.artifacts.artifacts != Path::new(ARTIFACTS) {
-            add("--artifacts", self.artifacts.artifacts.display().to_string());
+            words.extend(shell::option("artifacts", &self.artifacts.artifacts.display().to_string()));
         }
         words.extend([self.check.words(), self.draw.words()].concat());
         if self.json {

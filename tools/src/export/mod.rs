@@ -5,8 +5,9 @@ mod perfetto;
 mod shiviz;
 
 use crate::cli::{ExportArguments, ExportFormat};
-use crate::exit::{Exit, Problem, Result};
+use crate::exit::{Exit, Interrupted, Problem, Result};
 use crate::file_kind::FileKind;
+use crate::interrupt;
 use crate::keep;
 use seedstorm_sim::trace::file::{Reader, TraceError};
 use std::fs::File;
@@ -46,12 +47,17 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit> {
     let written = match arguments.output.as_deref().filter(|output| *output != Path::new("-")) {
         None => write(arguments.format, reader, &mut BufWriter::new(io::stdout())),
         Some(path) => {
-            let mut out = BufWriter::new(keep::output(path, false)?);
+            // So that a draft is taken away, too.
+            interrupt::flag()?;
+            let mut out = BufWriter::new(Unless(keep::output(path, false)?));
             let written = write(arguments.format, reader, &mut out).and_then(|()| {
-                let output = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+                let Unless(output) = out.into_inner().map_err(io::IntoInnerError::into_error)?;
                 Ok(output.finish()?)
             });
             match written {
+                Err(Trouble::Output(_)) if interrupt::is_raised() => {
+                    return Err(Problem::Interrupted(Interrupted::Else("what was to be written is as it was")));
+                }
                 Err(Trouble::Output(error)) => return Err(keep::unwritten(path, &error)),
                 other => other,
             }
@@ -61,6 +67,19 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit> {
         Ok(()) => Ok(Exit::Pass),
         Err(Trouble::Trace(error)) => Err(wrong(&error)),
         Err(Trouble::Output(error)) => Err(error.into()),
+    }
+}
+
+/// What is written to while nobody has interrupted.
+struct Unless<W>(W);
+
+impl<W: Write> Write for Unless<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if interrupt::is_raised() { Err(io::Error::other("interrupted")) } else { self.0.write(bytes) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

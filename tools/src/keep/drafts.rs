@@ -1,4 +1,4 @@
-//! Drafts: files and folders under names of their own until they are whole. They go with whoever made them, at the latest with the process. What they
+//! Drafts: files and folders under names of their own until they are whole. They go with whoever made them, at the latest with the process, unless it is killed. What they
 //! become is said in `keep`.
 
 use std::collections::BTreeSet;
@@ -134,7 +134,11 @@ impl Output {
                 return Ok(Output { file, draft: None });
             }
         }
-        // A link stays one: what it leads to is replaced.
+        if there.is_none() && fs::symlink_metadata(path).is_ok() {
+            // A link to nothing stays one, and leads to a file from now on.
+            File::create(path)?;
+        }
+        // As does any other: what it leads to is replaced.
         let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let (draft, file) = Draft::file(folder)?;

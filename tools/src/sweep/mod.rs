@@ -45,7 +45,7 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
     let options = arguments.draw.options()?;
     fault_options::check(&scenarios, &options)?;
     misplaced::warn(catalogue, &scenarios, &options);
-    // What can't be drawn for one seed can't for any: better said now than by a worker.
+    // What can't be drawn for the first seed hardly can for others: better said now than by a worker.
     for scenario in &scenarios {
         refused::draw(*scenario, Seed(arguments.seeds.first), &options, arguments.draw.faults_file())?;
     }

@@ -80,15 +80,19 @@ fn try_out(catalogue: Catalogue, trial: Trial) -> Answer {
 
 fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTreeMap<String, Latencies>)> {
     let scenario = catalogue.named(&request.scenario)?;
-    let plan =
-        scenario.plan(Seed(request.seed), &request.options).map_err(|error| Problem::usage(error.to_string()))?;
+    // Which seed it is that can't be run, nobody knows beforehand: how many agents there are may be drawn, and a fault may name one of them.
+    let of_seed = |why: String| Problem::Usage(format!("{} seed {}: {why}", request.scenario, request.seed));
+    let plan = scenario.plan(Seed(request.seed), &request.options).map_err(|error| of_seed(error.to_string()))?;
     let tracing = match &request.also {
         Also::Trace(path) => Some(Tracing::create(path)?),
         Also::Nothing | Also::Reproducer(_) => None,
     };
     let listener = tracing.as_ref().map(Tracing::listener);
     let settings = Settings { listener, crash_points: request.crash_points, ..Settings::default() };
-    let measured = measured::run(scenario, &plan, settings)?;
+    let measured = measured::run(scenario, &plan, settings).map_err(|problem| match problem {
+        Problem::Usage(why) => of_seed(why),
+        other => other,
+    })?;
     if let Some(tracing) = tracing {
         tracing.finish(&measured.outcome)?;
     }

@@ -18,9 +18,12 @@ const LISTED_MAX: usize = 4;
 
 /// A claim in words.
 pub(crate) fn in_words(event: &Event<'_>, kind: &str, len_bytes: usize) -> String {
-    let words = of_lock(event, kind).or_else(|| of_operation(event, kind)).or_else(|| of_day(event, kind));
+    // Its own first: a scenario may call a claim as the model does.
+    let words = of_scenario(event, kind)
+        .or_else(|| of_lock(event, kind))
+        .or_else(|| of_operation(event, kind))
+        .or_else(|| of_day(event, kind));
     let words = words.or_else(|| of_signal(event, kind)).or_else(|| of_client(event, kind));
-    let words = words.or_else(|| of_scenario(event, kind));
     words.unwrap_or_else(|| format!("claims {kind} ({len_bytes} bytes)"))
 }
 

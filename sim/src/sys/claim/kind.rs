@@ -27,10 +27,18 @@ fn text<C: Claim>(bytes: &[u8]) -> Option<String> {
     let claim: C = decode(bytes)?;
     Some(match Value::try_from(&claim).ok()? {
         Value::Table(fields) => {
-            fields.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+            fields.iter().map(|(name, value)| format!("{name} {}", in_line(value))).collect::<Vec<_>>().join(", ")
         }
-        value => value.to_string(),
+        value => in_line(&value),
     })
+}
+
+/// A value without line breaks, which TOML has in texts of several lines.
+fn in_line(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text:?}"),
+        other => other.to_string().replace(['\n', '\r'], " "),
+    }
 }
 
 #[cfg(test)]
@@ -41,10 +49,10 @@ mod tests {
 
     #[test]
     fn a_claim_s_fields_are_told() {
-        let claim = LockAcquired { lock: "a b".into(), exclusion: Exclusion::Holder, token: 3 };
+        let claim = LockAcquired { lock: "a\nb".into(), exclusion: Exclusion::Holder, token: 3 };
         let kind = ClaimKind::of::<LockAcquired>();
         let told = kind.text(&codec::encode(&claim));
-        assert_eq!(told.as_deref(), Some(r#"exclusion "Holder", lock "a b", token 3"#));
+        assert_eq!(told.as_deref(), Some(r#"exclusion "Holder", lock "a\nb", token 3"#));
         assert_eq!((kind.kind, kind.text(b"")), ("lock-acquired", None));
     }
 }
