@@ -112,10 +112,11 @@ impl Invariant for MoneyKept {
         let sum = "SELECT sum(balance) FROM accounts";
         let sum: rusqlite::Result<i64> = inspect(view.disk(), || open()?.query_row(sum, [], |row| row.get(0)));
         let expected = ACCOUNTS as i64 * DEPOSIT;
-        if sum == Ok(expected) {
-            return Ok(());
-        }
-        let message = format!("after transfer {number} there are {sum:?}, and there were {expected}");
+        let message = match sum {
+            Ok(sum) if sum == expected => return Ok(()),
+            Ok(sum) => format!("after transfer {number} the accounts hold {sum}, and held {expected}"),
+            Err(error) => format!("after transfer {number} the accounts can't be added up: {error}"),
+        };
         Err(Violation::new(self.id(), message).object("accounts").role("clerk").loss("lost-update"))
     }
 }
