@@ -149,6 +149,10 @@ fn nobody_is_named_who_is_not_there() {
         for told in [
             refused(&|plan| plan.absent.push("agent-2".into())),
             refused(&|plan| plan.clock_skew_ns = [("nobody-0".into(), 5)].into()),
+        ] {
+            assert!(told.ends_with("allowed: agent-0 to agent-1; prepare-0"), "{}: {told}", scenario.name());
+        }
+        for told in [
             refused(&|plan| plan.faults.push(fault(Some("agent-2"), None))),
             refused(&|plan| plan.faults.push(fault(None, Some(side.clone())))),
             refused(&|plan| plan.operations[0].process = "agent-2".into()),
