@@ -253,3 +253,41 @@ fn scenarios_have_names_of_their_own() {
         "names can be given in a list: {names:?}"
     );
 }
+
+/// The workspaces beside this one, which build with `--locked`.
+const BESIDE: [&str; 6] = [
+    "examples/ledger",
+    "tools/peers",
+    "tools/sqlite-versions/rusqlite-0.38",
+    "tools/sqlite-versions/rusqlite-0.39",
+    "tools/sqlite-versions/rusqlite-0.43",
+    "tools/sqlite-versions/system",
+];
+
+#[test]
+fn lock_files_beside_know_what_our_crates_need() {
+    let table =
+        |name: &str| -> toml::Table { document(name).parse().unwrap_or_else(|error| panic!("{name}: {error}")) };
+    let mut missing = Vec::new();
+    for workspace in BESIDE {
+        let name = format!("{workspace}/Cargo.lock");
+        let packages = table(&name)["package"].as_array().cloned().unwrap_or_default();
+        let listed = |package: &str| {
+            let found = packages.iter().find(|found| found["name"].as_str() == Some(package))?;
+            let needs = found.get("dependencies").and_then(|needs| needs.as_array()).cloned().unwrap_or_default();
+            // With its version, where there are several.
+            let names = needs.iter().filter_map(|need| need.as_str()?.split(' ').next().map(str::to_owned));
+            Some(names.collect::<Vec<_>>())
+        };
+        for member in MEMBERS {
+            let manifest = table(&format!("{member}/Cargo.toml"));
+            let package = manifest["package"]["name"].as_str().expect("it has a name");
+            // A workspace without a crate of ours needs nothing of it.
+            let Some(listed) = listed(package) else { continue };
+            let needs = manifest["dependencies"].as_table().expect("it has dependencies").keys();
+            let unlisted = needs.filter(|need| !listed.contains(need));
+            missing.extend(unlisted.map(|need| format!("{name}: {package} needs {need}")));
+        }
+    }
+    none("lock files beside are those of today (cargo metadata in their folders mends them)", missing);
+}
