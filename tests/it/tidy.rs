@@ -284,9 +284,10 @@ fn lock_files_beside_know_what_our_crates_need() {
             let package = manifest["package"]["name"].as_str().expect("it has a name");
             // A workspace without a crate of ours needs nothing of it.
             let Some(listed) = listed(package) else { continue };
-            let needs = manifest["dependencies"].as_table().expect("it has dependencies").keys();
-            let unlisted = needs.filter(|need| !listed.contains(need));
-            missing.extend(unlisted.map(|need| format!("{name}: {package} needs {need}")));
+            let needs = manifest["dependencies"].as_table().expect("it has dependencies").iter();
+            let is_optional = |how: &toml::Value| how.get("optional").and_then(toml::Value::as_bool) == Some(true);
+            let unlisted = needs.filter(|(need, how)| !is_optional(how) && !listed.contains(need));
+            missing.extend(unlisted.map(|(need, _)| format!("{name}: {package} needs {need}")));
         }
     }
     none("lock files beside are those of today (cargo metadata in their folders mends them)", missing);
