@@ -140,7 +140,8 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<(), Refusal> {
     if let Some((key, name)) = absent.chain(skewed).find(|(_, name)| !is_agent(name, workers) && *name != PREPARATION) {
         return Err(Refusal::value(Place::Key(key), name, format!("{}; {PREPARATION}", agents(workers))));
     }
-    plan.faults.iter().try_for_each(|fault| check_fault(fault, rules.faults, workers))?;
+    plan.check_fault_kinds(rules.faults)?;
+    plan.faults.iter().try_for_each(|fault| check_fault(fault, workers))?;
     plan.operations.iter().try_for_each(|operation| check_operation(operation, rules.kinds, workers))
 }
 
@@ -154,12 +155,8 @@ fn refused_setting(plan: &Plan, key: &str, allowed: &str) -> Refusal {
     }
 }
 
-fn check_fault(fault: &FaultPlan, kinds: &[FaultKind], workers: u64) -> Result<(), Refusal> {
+fn check_fault(fault: &FaultPlan, workers: u64) -> Result<(), Refusal> {
     let place = |key| Place::Fault { id: fault.id, key: Some(key) };
-    if !kinds.contains(&fault.kind) {
-        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        return Err(Refusal::value(place("kind"), fault.kind.name(), names.join(", ")));
-    }
     if let Some(process) = fault.process.as_ref().filter(|name| !is_agent(name, workers)) {
         return Err(Refusal::value(place("process"), process, agents(workers)));
     }

@@ -87,7 +87,7 @@ fn draw_one(
     let call = stream.pick(&AIMED).copied().unwrap_or(CallKind::WriteAt);
     let length_ns = [5 * MS, 50 * MS, 500 * MS, 3_000 * MS][stream.below(4) as usize];
     let for_ns = 1 + stream.below(length_ns);
-    let fault = FaultPlan { id, kind, process, when: Trigger::AtNs(moment), for_ns: 0, by_ns: 0, between: None };
+    let fault = FaultPlan::new(id, kind, process, Trigger::AtNs(moment));
     match kind {
         FaultKind::Kill => FaultPlan { when: lives(call), ..fault },
         FaultKind::Terminate | FaultKind::Pause => FaultPlan { when: lives(call), for_ns, ..fault },
@@ -168,14 +168,9 @@ pub fn lies_before_power_loss(seed: Seed, chance: u64, processes: &[String]) -> 
     let first = stream.between(1, 1 << magnitude);
     let last = first + stream.between(4, 24);
     // While it has a temporary file, a process opens, writes, syncs, closes and renames it.
-    let fault = |kind: FaultKind, number: u32, nth: u64| FaultPlan {
-        id: kind as u32 * 1000 + 500 + number,
-        kind,
-        process: process.clone(),
-        when: Trigger::While { position: Position::BetweenTempAndRename, nth },
-        for_ns: 0,
-        by_ns: 0,
-        between: None,
+    let fault = |kind: FaultKind, number: u32, nth: u64| {
+        let when = Trigger::While { position: Position::BetweenTempAndRename, nth };
+        FaultPlan::new(kind as u32 * 1000 + 500 + number, kind, process.clone(), when)
     };
     let mut faults: Vec<FaultPlan> = (0..LIES).map(|number| fault(FaultKind::LyingSync, number, first)).collect();
     faults.push(FaultPlan { for_ns: 100 * MS, ..fault(FaultKind::MachineCrash, 0, last) });

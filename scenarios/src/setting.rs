@@ -1,6 +1,6 @@
 //! Settings of a scenario: each has a name, what is allowed, and its own random stream, so that fixing one shifts no other.
 
-use seedstorm_sim::plan::{OptionsError, Place, PlantedBug, Refusal};
+use seedstorm_sim::plan::{Given, OptionsError, Place, PlantedBug, Refusal};
 use seedstorm_sim::{Draw, Options, Seed};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -72,38 +72,17 @@ fn number(value: u64) -> Value {
 pub fn settle(settings: &[Setting], seed: Seed, options: &Options) -> Result<BTreeMap<String, Value>, OptionsError> {
     let mut settled: BTreeMap<String, Value> =
         settings.iter().map(|setting| (setting.key.to_owned(), setting.draw(seed))).collect();
-    for (key, given) in [("lock", &options.lock), ("backoff", &options.backoff)] {
-        let Some(given) = given else { continue };
-        let option = format!("--{key}");
-        let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
-            let allowed = format!("none, there is no setting `{key}`");
-            return Err(OptionsError { option, value: given.clone(), allowed });
+    for Given { option, key, value, has_option } in options.given() {
+        let refuse =
+            |option: String, value: &str, allowed: String| OptionsError { option, value: value.to_owned(), allowed };
+        let parsed = match settings.iter().find(|setting| setting.key == key) {
+            _ if key == MUTANT && is_mutant(value) => Value::String(value.to_owned()),
+            _ if key == MUTANT => return Err(refuse(option, value, mutants())),
+            Some(setting) => setting.parse(value).ok_or_else(|| refuse(option, value, setting.allowed()))?,
+            None if has_option => return Err(refuse(option, value, format!("none, there is no setting `{key}`"))),
+            None => return Err(refuse("--set".to_owned(), key, keys(settings))),
         };
-        let value = setting.parse(given).ok_or_else(|| OptionsError {
-            option,
-            value: given.clone(),
-            allowed: setting.allowed(),
-        })?;
-        settled.insert(key.to_owned(), value);
-    }
-    for (key, given) in &options.set {
-        let option = format!("--set {key}");
-        if key == MUTANT {
-            if !is_mutant(given) {
-                return Err(OptionsError { option, value: given.clone(), allowed: mutants() });
-            }
-            settled.insert(MUTANT.to_owned(), Value::String(given.clone()));
-            continue;
-        }
-        let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
-            return Err(OptionsError { option: "--set".into(), value: key.clone(), allowed: keys(settings) });
-        };
-        let value = setting.parse(given).ok_or_else(|| OptionsError {
-            option,
-            value: given.clone(),
-            allowed: setting.allowed(),
-        })?;
-        settled.insert(key.to_owned(), value);
+        settled.insert(key.to_owned(), parsed);
     }
     Ok(settled)
 }

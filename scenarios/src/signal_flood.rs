@@ -194,15 +194,9 @@ fn kills_in_transactions(seed: Seed, processes: &[String]) -> Vec<FaultPlan> {
     let count = stream.between(1, 4);
     let mut kill = |number: u32| {
         let magnitude = stream.between(5, 11);
-        FaultPlan {
-            id: FaultKind::Kill as u32 * 1000 + 700 + number,
-            kind: FaultKind::Kill,
-            process: stream.pick(processes).cloned(),
-            when: Trigger::While { position: Position::InTransaction, nth: 1 + stream.below(1 << magnitude) },
-            for_ns: 0,
-            by_ns: 0,
-            between: None,
-        }
+        let process = stream.pick(processes).cloned();
+        let when = Trigger::While { position: Position::InTransaction, nth: 1 + stream.below(1 << magnitude) };
+        FaultPlan::new(FaultKind::Kill as u32 * 1000 + 700 + number, FaultKind::Kill, process, when)
     };
     (0..count as u32).map(&mut kill).collect()
 }

@@ -80,3 +80,20 @@ fn what_it_does_not_have_is_refused() {
         assert!(said.err.contains(expected), "{arguments}: {}", said.err);
     }
 }
+
+#[test]
+fn what_its_files_may_not_hold_is_refused() {
+    let program = ledger();
+    let write = |name: &str, text: &str| std::fs::write(program.folder.path().join(name), text).expect("a file");
+    write("faults.toml", "[[faults]]\nid = 1\nkind = \"machine-crash\"\nwhen = { at-ns = 5 }\n");
+    let plan = program.line("run --scenarios ledger --seed 1 --set mutant=tells-early --print-plan").out;
+    write("plan.toml", &plan.replace("tells-early", "tels-early"));
+    for (arguments, expected) in [
+        ("run --scenarios ledger --seed 1 --faults faults.toml", "fault 1, kind: `machine-crash` is not possible"),
+        ("run --plan plan.toml", "settings.mutant: `tels-early` is not possible; did you mean `tells-early`?"),
+    ] {
+        let said = program.line(arguments);
+        assert_eq!(said.code, Some(2), "{arguments}: {}", said.out);
+        assert!(said.err.contains(expected), "{arguments}: {}", said.err);
+    }
+}

@@ -82,11 +82,8 @@ pub(crate) fn check(scenario: Known, plan: &Plan, path: Option<&Path>) -> Result
 
 fn check_source(scenario: Known, plan: &Plan, source: Option<&Source>) -> Result<()> {
     let refused = |refusal: &Refusal| placed(source, &refusal.place, refused::in_plan(refusal));
-    if let Some(fault) = plan.faults.iter().find(|fault| !scenario.faults().contains(&fault.kind)) {
-        let can = scenario.faults().iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
-        return Err(refused(&Refusal::value(Place::Fault { id: fault.id, key: Some("kind") }, fault.kind.name(), can)));
-    }
-    scenario.check(plan).map_err(|refusal| refused(&refusal))
+    // Whatever a scenario itself looks at.
+    plan.check_fault_kinds(scenario.faults()).and_then(|()| scenario.check(plan)).map_err(|refusal| refused(&refusal))
 }
 
 /// What is said of a plan that is refused.

@@ -10,7 +10,7 @@ mod refusal;
 mod strategy;
 
 pub use fault::{Between, FaultKind, FaultPlan, Position, Trigger};
-pub use options::{Faults, Options, OptionsError};
+pub use options::{Faults, Given, Options, OptionsError};
 pub use planted::PlantedBug;
 pub use reading::{PlanError, read_faults, read_toml};
 pub use refusal::{Place, Refusal, Why};
@@ -137,6 +137,17 @@ impl Plan {
     /// What is wrong and where.
     pub fn check(&self) -> Result<(), Refusal> {
         reading::check_plan(self)
+    }
+
+    /// Checks that its faults are of these kinds.
+    ///
+    /// # Errors
+    /// The first one that isn't.
+    pub fn check_fault_kinds(&self, possible: &[FaultKind]) -> Result<(), Refusal> {
+        let Some(fault) = self.faults.iter().find(|fault| !possible.contains(&fault.kind)) else { return Ok(()) };
+        let names: Vec<&str> = possible.iter().map(|kind| kind.name()).collect();
+        let place = Place::Fault { id: fault.id, key: Some("kind") };
+        Err(Refusal::value(place, fault.kind.name(), names.join(", ")))
     }
 
     /// A whole-number setting, or `default` where the plan has none.

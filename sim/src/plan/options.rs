@@ -24,7 +24,30 @@ pub struct Options {
     pub set: BTreeMap<String, String>,
 }
 
+/// A setting that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given<'a> {
+    /// The option that asked for it, as messages name it.
+    pub option: String,
+    /// The setting.
+    pub key: &'a str,
+    /// What it shall be.
+    pub value: &'a str,
+    /// Whether it has an option of its own; else it came by `--set`.
+    pub has_option: bool,
+}
+
 impl Options {
+    /// The settings that were asked for, those with options of their own first.
+    pub fn given(&self) -> impl Iterator<Item = Given<'_>> {
+        let named = [("lock", &self.lock), ("backoff", &self.backoff)].into_iter().filter_map(|(key, value)| {
+            Some(Given { option: format!("--{key}"), key, value: value.as_deref()?, has_option: true })
+        });
+        let set =
+            self.set.iter().map(|(key, value)| Given { option: format!("--set {key}"), key, value, has_option: false });
+        named.chain(set)
+    }
+
     /// The settings of a scenario that has none but these words, and these bugs to plant: each word as it was given, or the first that it may be. A bug is planted
     /// if one was asked for. A setting that doesn't exist is refused: an option that is passed over makes a run look better than it is.
     ///
@@ -44,18 +67,15 @@ impl Options {
             let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
             Err(OptionsError { option, value: value.to_owned(), allowed })
         };
-        let named = [("lock", &self.lock), ("backoff", &self.backoff)];
-        let named = named.into_iter().filter_map(|(key, given)| Some((format!("--{key}"), key, given.as_deref()?)));
-        let set = self.set.iter().map(|(key, given)| (format!("--set {key}"), key.as_str(), given.as_str()));
-        for (option, key, given) in named.chain(set) {
+        for Given { option, key, value, has_option } in self.given() {
             match all.iter().find(|(known, _)| *known == key) {
-                Some((_, allowed)) if allowed.contains(&given) => drop(settings.insert(key.to_owned(), given.into())),
-                Some((_, allowed)) => return refuse(option, given, allowed),
-                None if self.set.contains_key(key) => {
+                Some((_, allowed)) if allowed.contains(&value) => drop(settings.insert(key.to_owned(), value.into())),
+                Some((_, allowed)) => return refuse(option, value, allowed),
+                None if has_option => return refuse(option, value, &[]),
+                None => {
                     let keys: Vec<&str> = all.iter().map(|(key, _)| *key).collect();
                     return refuse("--set".to_owned(), key, &keys);
                 }
-                None => return refuse(option, given, &[]),
             }
         }
         Ok(settings)
