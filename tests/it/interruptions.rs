@@ -77,7 +77,10 @@ fn a_run_says_how_far_it_was_and_how_to_run_it_again() {
             "run --scenarios hangs --seed 3 --without-invariants --trace trace.bin",
             "run --scenarios hangs --seed 3 --without-invariants --trace trace.bin",
         ),
-        ("replay --scenario hangs --seed 3 --trace trace.bin", "replay --scenario hangs --seed 3"),
+        (
+            "replay --scenario hangs --seed 3 --trace trace.bin --artifacts kept",
+            "replay --scenario hangs --seed 3 --artifacts kept --trace trace.bin",
+        ),
     ] {
         let said = interrupted_after(&program, words, 5);
         assert_eq!(said.code, Some(130), "{words}: {said:?}");
@@ -95,7 +98,7 @@ fn the_runs_before_the_one_that_was_interrupted_are_told() {
     let whole = "run --scenarios steady --seed 3";
     let said = interrupted_after(
         &program,
-        "run --scenarios steady,hangs,violates --seed 3 --json",
+        "run --scenarios steady,hangs,violates --seed 3 --json --artifacts kept",
         log_lines(&program, whole) + 3,
     );
     assert_eq!(said.code, Some(130), "{said:?}");
@@ -105,7 +108,7 @@ fn the_runs_before_the_one_that_was_interrupted_are_told() {
     assert_eq!((&interrupted["scenario"], &interrupted["seed"]), (&json!("hangs"), &json!(3)), "{object}");
     assert!(interrupted["step"].is_u64() && interrupted["simulated_ns"].is_u64(), "{object}");
     let command = object["command"].as_str().expect("a command");
-    assert!(command.ends_with(" run --scenarios hangs,violates --seed 3"), "what is left: {command}");
+    assert!(command.ends_with(" run --scenarios hangs,violates --seed 3 --artifacts kept --json"), "{command}");
     // What failed before has a verdict, and comes first.
     let before = log_lines(&program, "run --scenarios violates --seed 3");
     let said = interrupted_after(&program, "run --scenarios violates,hangs --seed 3", before + 3);

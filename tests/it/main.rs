@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bisect;
+mod budgets;
 mod commits;
 mod crash_points;
 mod determinism;

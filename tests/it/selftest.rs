@@ -126,7 +126,11 @@ fn markdown_has_the_table_alone() {
     );
     let columns = |row: &str| row.matches(" | ").count();
     assert_eq!(columns(rows[0]), columns(rows[2]));
-    assert!(said.out.starts_with("`seedstorm selftest --mutants board-lost-update"), "how it is made: {}", said.out);
+    assert!(
+        said.out.starts_with("`seedstorm-under-test selftest --mutants board-lost-update"),
+        "how it is made: {}",
+        said.out
+    );
 }
 
 #[test]

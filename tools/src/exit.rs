@@ -13,7 +13,8 @@ pub enum Exit {
     Violated = 1,
     /// The command line or an input file is wrong, or an output can't be written.
     Usage = 2,
-    // 3 is reserved: a latency or steady-state budget was missed.
+    /// A latency is over its budget.
+    OverBudget = 3,
     /// Nothing ran, or something that must happen sometimes never did.
     Vacuous = 4,
     /// One plan gave two different runs.

@@ -8,6 +8,7 @@
 mod artifacts;
 mod bisect;
 mod blob;
+mod budget;
 mod catalogue;
 mod cli;
 mod compare;
@@ -52,7 +53,6 @@ use clap::{CommandFactory, FromArgMatches};
 use cli::{Cli, Command};
 use exit::{Problem, Result};
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs the command line of this process over `scenarios`.
@@ -90,7 +90,7 @@ fn main_here(scenarios: &'static [Known]) -> Exit {
 /// The command line, with the name that this program goes by: one with other scenarios has its own.
 fn command() -> clap::Command {
     let program = shell::program();
-    let name = Path::new(&program).file_stem().and_then(|name| name.to_str()).unwrap_or(OWN_NAME);
+    let name = shell::name_of(&program);
     if name == OWN_NAME {
         return Cli::command();
     }

@@ -13,7 +13,7 @@ use crate::plan_file;
 use crate::refused;
 use crate::report::{Replayed, RunEvent, RunResult};
 use crate::reproducer::{self, Replayable, Reproducer};
-use crate::run::{How, Ran, exit_of, run_one, sink};
+use crate::run::{How, Outputs, Ran, exit_of, run_one, same_outputs, sink};
 use crate::shell;
 use crate::traced::Tracing;
 use crate::until::Until;
@@ -75,7 +75,7 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
     let ran = match run_one(scenario, &again.plan, how) {
         Err(Problem::Interrupted(Interrupted::Running(reached))) => {
             sink.event(&RunEvent::Interrupted { plan: &again.plan, reached }).or_else(unless_closed)?;
-            let command = command(catalogue.program(), arguments);
+            let command = command(catalogue.program(), arguments, Outputs::Same);
             sink.event(&RunEvent::Done { reproduce: Some(&command) }).or_else(unless_closed)?;
             return Ok(Exit::Interrupted);
         }
@@ -99,7 +99,7 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
         result.replay = Some(replayed);
     }
     sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
-    let command = (exit != Exit::Pass).then(|| command(catalogue.program(), arguments));
+    let command = (exit != Exit::Pass).then(|| command(catalogue.program(), arguments, Outputs::ForPeople));
     sink.event(&RunEvent::Done { reproduce: command.as_deref() }).or_else(unless_closed)?;
     unless_unwritten(exit, unwritten)
 }
@@ -125,7 +125,7 @@ fn stop_at_drift(
         Err(problem) => return Err(problem),
     }
     if !arguments.json {
-        say(&command(program, arguments))?;
+        say(&command(program, arguments, Outputs::ForPeople))?;
     }
     Ok(Exit::Vacuous)
 }
@@ -220,18 +220,21 @@ fn compare(recorded: &Reproducer, result: &RunResult, drift: Option<String>) -> 
     Replayed { reproduced: differs.is_empty() && drift.is_none(), drift, differs }
 }
 
-fn command(program: &str, arguments: &ReplayArguments) -> String {
-    if let Some(path) = &arguments.file {
-        let (path, check) = (shell::path(path), arguments.check.words());
-        return shell::line([program, "replay", &path].into_iter().chain(check.iter().map(String::as_str)));
+fn command(program: &str, arguments: &ReplayArguments, outputs: Outputs) -> String {
+    let mut words = vec!["replay".to_owned()];
+    match (&arguments.file, &arguments.repro) {
+        (Some(path), _) => words.push(shell::path(path)),
+        (None, Some(word)) => words.extend(["--repro".to_owned(), word.clone()]),
+        (None, None) => {
+            let scenario = arguments.scenario.clone().unwrap_or_default();
+            let seed = arguments.seed.unwrap_or_default().to_string();
+            words.extend(["--scenario".to_owned(), scenario, "--seed".to_owned(), seed]);
+            words.extend(arguments.draw.words());
+        }
     }
-    if let Some(word) = &arguments.repro {
-        let check = arguments.check.words();
-        return shell::line([program, "replay", "--repro", word].into_iter().chain(check.iter().map(String::as_str)));
+    words.extend([arguments.check.words(), arguments.artifacts.words()].concat());
+    if outputs == Outputs::Same {
+        words.extend(same_outputs(arguments.trace.as_deref(), arguments.json));
     }
-    let seed = arguments.seed.unwrap_or_default().to_string();
-    let scenario = arguments.scenario.as_deref().unwrap_or_default();
-    let draw = [arguments.draw.words(), arguments.check.words()].concat();
-    let words = [program, "replay", "--scenario", scenario, "--seed", &seed];
-    shell::line(words.into_iter().chain(draw.iter().map(String::as_str)))
+    shell::line([program].into_iter().chain(words.iter().map(String::as_str)))
 }

@@ -62,9 +62,8 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
                 sink.event(&RunEvent::Interrupted { plan, reached }).or_else(unless_closed)?;
                 exit = worse(exit, Exit::Interrupted);
                 let left: Vec<Known> = planned[index..].iter().map(|(scenario, _)| *scenario).collect();
-                reproduce.get_or_insert_with(|| {
-                    command(catalogue.program(), arguments, &left, plan.seed, arguments.trace.as_deref())
-                });
+                reproduce
+                    .get_or_insert_with(|| command(catalogue.program(), arguments, &left, plan.seed, Outputs::Same));
                 break;
             }
             Err(problem) => return Err(problem),
@@ -232,12 +231,21 @@ fn worse(one: Exit, other: Exit) -> Exit {
 fn failure_command(program: &str, arguments: &RunArguments, scenario: Known, result: &RunResult) -> String {
     match &result.reproducer {
         Some(path) => shell::line([program, "replay", &shell::path(Path::new(path))]),
-        None => command(program, arguments, &[scenario], Seed(result.seed), None),
+        None => command(program, arguments, &[scenario], Seed(result.seed), Outputs::ForPeople),
     }
 }
 
+/// What a command line that runs something again writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outputs {
+    /// What it tells people, and what is kept of a failure.
+    ForPeople,
+    /// All that was asked for: it goes on where a signal ended it.
+    Same,
+}
+
 /// The command line that runs some of the scenarios again.
-fn command(program: &str, arguments: &RunArguments, scenarios: &[Known], seed: Seed, trace: Option<&Path>) -> String {
+fn command(program: &str, arguments: &RunArguments, scenarios: &[Known], seed: Seed, outputs: Outputs) -> String {
     let mut words = vec!["run".to_owned()];
     match &arguments.plan {
         Some(path) => words.extend(["--plan".to_owned(), shell::path(path)]),
@@ -250,12 +258,19 @@ fn command(program: &str, arguments: &RunArguments, scenarios: &[Known], seed: S
             });
         }
     }
-    words.extend(arguments.check.words());
+    words.extend([arguments.check.words(), arguments.artifacts.words()].concat());
     if arguments.without_invariants {
         words.push("--without-invariants".to_owned());
     }
-    if let Some(path) = trace {
-        words.extend(["--trace".to_owned(), shell::path(path)]);
+    if outputs == Outputs::Same {
+        words.extend(same_outputs(arguments.trace.as_deref(), arguments.json));
     }
     shell::line([program].into_iter().chain(words.iter().map(String::as_str)))
+}
+
+/// The words that ask for a trace and for JSON, where they were asked for.
+pub(crate) fn same_outputs(trace: Option<&Path>, json: bool) -> Vec<String> {
+    let trace = trace.map(|path| ["--trace".to_owned(), shell::path(path)]);
+    let json = json.then(|| "--json".to_owned());
+    trace.into_iter().flatten().chain(json).collect()
 }

@@ -7,6 +7,11 @@ pub(crate) fn program() -> String {
     std::env::args().next().unwrap_or_else(|| "seedstorm".to_owned())
 }
 
+/// The name of a program that was called so: one with other scenarios than ours has its own.
+pub(crate) fn name_of(program: &str) -> &str {
+    Path::new(program).file_stem().and_then(|name| name.to_str()).unwrap_or(program)
+}
+
 /// A path as a word of a command line: one that begins with a dash would be taken for an option.
 pub(crate) fn path(path: &Path) -> String {
     let text = path.display().to_string();

@@ -37,7 +37,7 @@ use clap::{Parser, Subcommand};
     version,
     max_term_width = 120,
     after_help = "Exit codes: 0 pass, 1 an invariant was violated, 2 usage or bad input, or an output that can't be written, \
-                  3 reserved: a latency or steady-state budget was missed, 4 nothing ran, or something that must happen never \
+                  3 a latency is over its budget, 4 nothing ran, or something that must happen never \
                   did, 5 nondeterminism found, 70 internal error, 130 interrupted."
 )]
 pub(crate) struct Cli {

@@ -1,10 +1,11 @@
 //! Arguments about where output goes, shared by commands.
 
+use crate::shell;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where failures are kept when nothing is said.
-pub(super) const ARTIFACTS: &str = "artifacts";
+const ARTIFACTS: &str = "artifacts";
 
 /// How much of a run is printed while it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -23,4 +24,14 @@ pub(crate) struct ArtifactArguments {
     /// The folder that reproducers of failures are written to; nothing in it is ever overwritten.
     #[arg(long, value_name = "DIR", default_value = ARTIFACTS)]
     pub(crate) artifacts: PathBuf,
+}
+
+impl ArtifactArguments {
+    /// The words of a command line that mean the same.
+    pub(crate) fn words(&self) -> Vec<String> {
+        match self.artifacts.as_path() {
+            path if path == Path::new(ARTIFACTS) => Vec::new(),
+            path => shell::option("artifacts", &path.display().to_string()),
+        }
+    }
 }

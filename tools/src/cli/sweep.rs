@@ -1,13 +1,13 @@
 //! The arguments of `sweep`.
 
-use super::output::ARTIFACTS;
 use super::{ArtifactArguments, CheckArguments, DrawArguments};
+use crate::budget::Budget;
 use crate::duration;
 use crate::seeds::{self, Seeds};
 use crate::shell;
 use clap::Args;
 use std::fmt;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Which share runs twice where nothing is said.
 const DETERMINISM: &str = "2%";
@@ -41,6 +41,15 @@ pub(crate) struct SweepArguments {
     /// How much real time a seed may take before its worker is ended.
     #[arg(long, value_name = "5m", default_value = SEED_TIMEOUT, value_parser = positive_duration)]
     pub(crate) seed_timeout: u64,
+
+    /// What a simulated latency may be at most, over all seeds: `lock-acquire:p99=250ms`, or `+10%` of it above the baseline. Quantiles are p50, p90, p99, p99.9
+    /// and max. More than one with commas between them. Latencies mean time only under `--strategy timed`.
+    #[arg(long, value_name = "LATENCY:QUANTILE=LIMIT", value_delimiter = ',')]
+    pub(crate) latency_budget: Vec<Budget>,
+
+    /// Compare latencies with those that an earlier `sweep --strategy timed --json` wrote to this file, by pairs of the same seed.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
 
     /// Where failures are kept.
     #[command(flatten)]
@@ -77,10 +86,13 @@ impl SweepArguments {
         if duration::parse(SEED_TIMEOUT) != Ok(self.seed_timeout) {
             add("--seed-timeout", format!("{}ns", self.seed_timeout));
         }
-        if self.artifacts.artifacts != Path::new(ARTIFACTS) {
-            words.extend(shell::option("artifacts", &self.artifacts.artifacts.display().to_string()));
+        for budget in &self.latency_budget {
+            add("--latency-budget", budget.to_string());
         }
-        words.extend([self.check.words(), self.draw.words()].concat());
+        if let Some(baseline) = &self.baseline {
+            words.extend(shell::option("baseline", &baseline.display().to_string()));
+        }
+        words.extend([self.artifacts.words(), self.check.words(), self.draw.words()].concat());
         if self.json {
             words.push("--json".to_owned());
         }

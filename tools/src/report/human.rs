@@ -1,6 +1,7 @@
 //! Output for people: what was drawn first, the verdict last. No field of the machine output is defined here.
 
-use super::{Metric, RunEvent, RunResult, Screen, Sink, SweepSummary, counted, grouped};
+use super::{JudgedBudget, Longest, Metric, RunEvent, RunResult, Screen, Sink, SweepSummary, counted, grouped};
+use crate::budget::Ratio;
 use crate::shell;
 use comfy_table::{Cell, CellAlignment, Table};
 use seedstorm_sim::Plan;
@@ -117,12 +118,17 @@ impl<W: Write> Human<W> {
 
     fn swept(&mut self, summary: &SweepSummary) -> io::Result<()> {
         writeln!(self.output, "\n{}", summary_of_sweep(summary, self.screen))?;
-        let passed = summary.failed == 0 && summary.differences.is_empty() && summary.never_happened.is_empty();
+        let is_in_budget = summary.budgets.iter().all(|budget| budget.is_met == Some(true));
+        let passed =
+            summary.failed == 0 && summary.differences.is_empty() && summary.never_happened.is_empty() && is_in_budget;
         let verdict = if summary.seeds == 0 { "NOTHING RAN:" } else { self.verdict(passed) };
         let cut = if summary.interrupted { ", interrupted" } else { "" };
         writeln!(self.output, "{verdict} {} passed, {} failed{cut}", grouped(summary.passed), grouped(summary.failed))?;
         for (scenario, name) in &summary.never_happened {
             writeln!(self.output, "never happened: {name} ({scenario}): the sweep proves less than it seems")?;
+        }
+        for budget in &summary.budgets {
+            over_budget(&mut self.output, budget)?;
         }
         if !summary.never_happened_not_judged_for.is_empty() {
             let options = summary.never_happened_not_judged_for.join(", ");
@@ -260,6 +266,49 @@ fn quantiles(latency: &Quantiles) -> String {
     [latency.p50, latency.p90, latency.p99, latency.max].map(|ns| Nanoseconds(ns).to_string()).join(" / ")
 }
 
+/// Tells a budget that was missed, or could not be judged.
+fn over_budget(output: &mut impl Write, budget: &JudgedBudget) -> io::Result<()> {
+    match budget.is_met {
+        Some(true) => Ok(()),
+        Some(false) => {
+            let longest =
+                budget.longest.as_ref().map(|longest| format!(" ({})", longest_of(longest))).unwrap_or_default();
+            let JudgedBudget { latency, quantile, .. } = budget;
+            writeln!(output, "over budget: {latency} {quantile}: {}{longest}", measured(budget))
+        }
+        None => {
+            let why = budget.not_judged.as_deref().unwrap_or("nothing was measured");
+            writeln!(output, "not judged: {}: {why}", budget.budget)
+        }
+    }
+}
+
+fn longest_of(longest: &Longest) -> String {
+    let Longest { scenario, seed, ns, before_ns } = longest;
+    match before_ns {
+        None => format!("seed {seed} of {scenario} has the longest, {}", Nanoseconds(*ns)),
+        Some(before) => {
+            format!("seed {seed} of {scenario} has grown most, from {} to {}", Nanoseconds(*before), Nanoseconds(*ns))
+        }
+    }
+}
+
+/// What was measured of a budget, and what it allows.
+fn measured(budget: &JudgedBudget) -> String {
+    let measured = match (&budget.compared, budget.measured_ns) {
+        (Some(compared), _) => times(&compared.by_pairs),
+        (None, Some(ns)) => Nanoseconds(ns).to_string(),
+        (None, None) => "none measured".to_owned(),
+    };
+    format!("{measured}; at most {}", budget.limit)
+}
+
+/// `× 1.043 (0.981 to 1.108), 480 pairs`.
+fn times(ratio: &Ratio) -> String {
+    let Ratio { pairs, ratio, low, high } = ratio;
+    format!("× {ratio:.3} ({low:.3} to {high:.3}), {}", counted(*pairs, "pair"))
+}
+
 fn summary_of_sweep(summary: &SweepSummary, screen: Screen) -> Table {
     let mut table = screen.table();
     add(&mut table, "runs", grouped(summary.seeds));
@@ -272,6 +321,16 @@ fn summary_of_sweep(summary: &SweepSummary, screen: Screen) -> Table {
     let timed = StrategyPlan::Timed.name();
     for (name, latency) in summary.latencies.get(timed).into_iter().flatten() {
         add_latency(&mut table, timed, name, latency);
+    }
+    for compared in &summary.against_baseline {
+        let name = format!("{} {} against the baseline", compared.latency, compared.quantile);
+        add(&mut table, &name, times(&compared.by_pairs));
+    }
+    if summary.baseline_other_plans > 0 {
+        add(&mut table, "seeds with other plans in the baseline", grouped(summary.baseline_other_plans));
+    }
+    for budget in &summary.budgets {
+        add(&mut table, &format!("budget of {} {}", budget.latency, budget.quantile), measured(budget));
     }
     add(&mut table, "faults that fired", counts(&summary.faults));
     add_crash_points(&mut table, [summary.crash_points, summary.crash_images, summary.crash_recoveries]);

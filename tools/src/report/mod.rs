@@ -10,8 +10,8 @@ mod terminal;
 pub(crate) use human::Human;
 pub(crate) use json::{RunObject, SweepLines};
 pub(crate) use numbers::{counted, grouped};
-pub(crate) use result::{Metric, Replayed, RunResult};
-pub(crate) use summary::{Coverage, Difference, FingerprintGroup, SweepSummary};
+pub(crate) use result::{Drawn, Metric, Replayed, RunResult};
+pub(crate) use summary::{Compared, Coverage, Difference, FingerprintGroup, JudgedBudget, Longest, SweepSummary};
 pub(crate) use terminal::Screen;
 
 use crate::interrupt::Reached;

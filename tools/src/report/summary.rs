@@ -1,5 +1,6 @@
 //! The summary of a sweep: the fields of the machine output, a contract. How failures come into groups is in `sweep::grouping`.
 
+use crate::budget::Ratio;
 use seedstorm_sim::metrics::Quantiles;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -58,6 +59,59 @@ pub(crate) struct Difference {
     pub(crate) first_difference: String,
 }
 
+/// The run in which a latency was longest; against a baseline, in which it has grown most.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Longest {
+    /// Its scenario.
+    pub(crate) scenario: String,
+    /// Its seed.
+    pub(crate) seed: u64,
+    /// The quantile in that run alone, in simulated nanoseconds.
+    pub(crate) ns: u64,
+    /// What it was in the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) before_ns: Option<u64>,
+}
+
+/// A latency against that of a baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Compared {
+    /// The latency: `lock-acquire`.
+    pub(crate) latency: String,
+    /// Which quantile of each run: `p99`.
+    pub(crate) quantile: String,
+    /// Now over before.
+    #[serde(flatten)]
+    pub(crate) by_pairs: Ratio,
+}
+
+/// A budget, and whether it was kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct JudgedBudget {
+    /// The budget as a command line takes it.
+    pub(crate) budget: String,
+    /// The latency: `lock-acquire`.
+    pub(crate) latency: String,
+    /// Which quantile: `p99`.
+    pub(crate) quantile: String,
+    /// How much is allowed, in words.
+    pub(crate) limit: String,
+    /// How many were measured in all runs.
+    pub(crate) count: u64,
+    /// The quantile over all runs, in simulated nanoseconds.
+    pub(crate) measured_ns: Option<u64>,
+    /// The same against the baseline, if the budget says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) compared: Option<Compared>,
+    /// Whether it was kept; null: that can't be told.
+    pub(crate) is_met: Option<bool>,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) not_judged: Option<String>,
+    /// The run in which it was longest, or has grown most.
+    pub(crate) longest: Option<Longest>,
+}
+
 /// What a sweep came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SweepSummary {
@@ -96,6 +150,15 @@ pub(crate) struct SweepSummary {
     pub(crate) crash_recoveries: u64,
     /// Simulated latencies of all runs by strategy and name, in nanoseconds. They mean time only under `timed`.
     pub(crate) latencies: BTreeMap<String, BTreeMap<String, Quantiles>>,
+    /// Budgets for latencies, as the command line gave them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) budgets: Vec<JudgedBudget>,
+    /// Latencies against those of the baseline, if there was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) against_baseline: Vec<Compared>,
+    /// Seeds whose plan was another one in the baseline: they are left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) baseline_other_plans: u64,
     /// How many runs each strategy had.
     pub(crate) strategies: BTreeMap<String, u64>,
     /// How many seeds ran twice.
@@ -109,4 +172,8 @@ pub(crate) struct SweepSummary {
     /// The command that goes on where a signal ended it, when nothing was wrong until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

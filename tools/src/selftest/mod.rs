@@ -68,7 +68,9 @@ pub(crate) fn selftest(catalogue: Catalogue, arguments: &SelftestArguments) -> R
         return Ok(verdict.exit);
     }
     if arguments.markdown {
-        output.write_all(table::markdown(&verdict, arguments).as_bytes()).or_else(unless_closed)?;
+        output
+            .write_all(table::markdown(shell::name_of(catalogue.program()), &verdict, arguments).as_bytes())
+            .or_else(unless_closed)?;
         for finding in &verdict.findings {
             eprintln!("{}", finding.words());
         }

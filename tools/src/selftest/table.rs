@@ -139,7 +139,7 @@ fn confused(verdict: &Verdict<'_>) -> Vec<[String; 4]> {
 }
 
 /// The table of docs/detection.md, with the command that makes it.
-pub(crate) fn markdown(verdict: &Verdict<'_>, arguments: &SelftestArguments) -> String {
+pub(crate) fn markdown(program: &str, verdict: &Verdict<'_>, arguments: &SelftestArguments) -> String {
     let mut text = String::new();
     let mut stop = arguments.stop_after.map_or(String::new(), |count| format!(" --stop-after {count}"));
     if arguments.confusion {
@@ -151,7 +151,7 @@ pub(crate) fn markdown(verdict: &Verdict<'_>, arguments: &SelftestArguments) -> 
     // Writing to a string can't fail.
     let _ = writeln!(
         text,
-        "`seedstorm selftest --mutants {mutants} --strategies {strategies} --seeds {seeds}{stop}{given} --markdown`\n\n\
+        "`{program} selftest --mutants {mutants} --strategies {strategies} --seeds {seeds}{stop}{given} --markdown`\n\n\
          | mutant | what is wrong | row | scenario | strategy | detected by | 95 % interval | first seed | median seeds | \
          median steps | fired first | one fingerprint |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
     );

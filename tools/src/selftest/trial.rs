@@ -3,6 +3,7 @@
 
 use super::choice::Planted;
 use super::statistics::Lengths;
+use crate::budget::Judge;
 use crate::catalogue::Catalogue;
 use crate::cli::{SelftestArguments, Share as Portion};
 use crate::exit::{Problem, Result};
@@ -215,7 +216,7 @@ impl Bench<'_> {
         });
         let stop_after = self.arguments.stop_after;
         let job = self.job(planted, SeedSet::Range(self.arguments.seeds), with.clone(), stop_after, label);
-        let swept = sweep::carry_out(&job, &mut sink, self.interrupt)?;
+        let swept = sweep::carry_out(&job, Judge::default(), &mut sink, self.interrupt)?;
         trial.told = swept.told;
         for seed in run {
             if !plans_agree(planted, seed, &with, &without)? {
@@ -236,7 +237,7 @@ impl Bench<'_> {
         let mut sink = Each(|result: &RunResult| found.push((result.seed, (!result.passed()).then(|| stray(result)))));
         let label = format!("{label}without it  ");
         let job = self.job(trial.planted, SeedSet::These(unknown), options.clone(), None, &label);
-        let swept = sweep::carry_out(&job, &mut sink, self.interrupt)?;
+        let swept = sweep::carry_out(&job, Judge::default(), &mut sink, self.interrupt)?;
         let known = self.without.entry(key).or_default();
         known.extend(found);
         let again = failing.iter().filter_map(|seed| known.get(seed));

@@ -7,6 +7,7 @@ use super::progress::Progress;
 use super::protocol::{self, Also, Answer, Request};
 use super::watchdog::{Asked, Worker};
 use crate::artifacts;
+use crate::budget::Judge;
 use crate::exit::{Problem, Result};
 use crate::measured::Stopwatch;
 use crate::report::{Difference, RunEvent, RunResult, Sink};
@@ -117,7 +118,7 @@ pub(crate) struct Swept {
 ///
 /// # Errors
 /// A plan that can't be drawn or run; an output that can't be written; workers that can't be started.
-pub(crate) fn sweep(sweep: &Sweep, sink: &mut dyn Sink, interrupt: &AtomicBool) -> Result<Swept> {
+pub(crate) fn sweep(sweep: &Sweep, judge: Judge, sink: &mut dyn Sink, interrupt: &AtomicBool) -> Result<Swept> {
     let queue = Queue { runs: sweep.runs, state: Mutex::default(), changed: Condvar::new() };
     let (sender, results) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -127,7 +128,7 @@ pub(crate) fn sweep(sweep: &Sweep, sink: &mut dyn Sink, interrupt: &AtomicBool) 
             thread.spawn_scoped(scope, move || serve(sweep, queue, &sender)).map_err(anyhow::Error::new)?;
         }
         drop(sender);
-        let mut telling = Telling::new(sweep, sink, &queue);
+        let mut telling = Telling::new(sweep, judge, sink, &queue);
         let told = telling.tell_all(&results, interrupt);
         // On every path: the threads end only then.
         queue.change(|state| (state.closed, state.stopped) = (true, true));
@@ -155,14 +156,14 @@ struct Telling<'a> {
 }
 
 impl<'a> Telling<'a> {
-    fn new(sweep: &'a Sweep, sink: &'a mut dyn Sink, queue: &'a Queue) -> Telling<'a> {
+    fn new(sweep: &'a Sweep, judge: Judge, sink: &'a mut dyn Sink, queue: &'a Queue) -> Telling<'a> {
         let progress = Progress::new(sweep.runs, &sweep.label);
         Telling {
             sweep,
             sink,
             queue,
             progress,
-            tally: Tally::default(),
+            tally: Tally::new(judge),
             early: BTreeMap::new(),
             next: 0,
             ended: 0,

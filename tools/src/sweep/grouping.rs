@@ -1,5 +1,6 @@
 //! Adds up results into a summary, and failures into groups of one fingerprint. Results come in the order of seeds.
 
+use crate::budget::Judge;
 use crate::report::{Difference, FingerprintGroup, RunResult, SweepSummary};
 use seedstorm_sim::metrics::Latencies;
 use std::collections::BTreeMap;
@@ -27,11 +28,18 @@ pub(crate) struct Tally {
     latencies: BTreeMap<String, BTreeMap<String, Latencies>>,
     /// By fingerprint: the runs whose reproducers have been asked for, and what was kept of those that came.
     reproducers: BTreeMap<String, BTreeMap<u64, Option<Reproduced>>>,
+    judge: Judge,
 }
 
 impl Tally {
+    /// Nothing yet. The judge sees each run.
+    pub(crate) fn new(judge: Judge) -> Tally {
+        Tally { judge, ..Tally::default() }
+    }
+
     /// Adds the result of a run. Gives the fingerprint when the failure should get a reproducer.
     pub(crate) fn add(&mut self, index: u64, result: &RunResult) -> Option<String> {
+        self.judge.run(result);
         let summary = &mut self.summary;
         summary.seeds += 1;
         summary.steps += result.steps;
@@ -131,6 +139,7 @@ impl Tally {
             let quantiles = latencies.iter().map(|(name, latencies)| (name.clone(), latencies.quantiles())).collect();
             summary.latencies.insert(strategy.clone(), quantiles);
         }
+        self.judge.judge(summary);
         for group in &mut summary.fingerprints {
             // They came from several workers; the order must not depend on which is faster.
             let reproducers = self.reproducers.remove(&group.fingerprint).unwrap_or_default();

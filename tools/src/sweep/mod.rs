@@ -16,6 +16,7 @@ pub(crate) use pool::Pool;
 pub use watchdog::ALLOCATOR_KEEPS_MEMORY;
 pub(crate) use worker::work;
 
+use crate::budget::{Baseline, Judge, Limit};
 use crate::catalogue::Catalogue;
 use crate::cli::SweepArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
@@ -28,6 +29,7 @@ use crate::refused;
 use crate::report::{Human, RunEvent, Screen, Sink, SweepLines, SweepSummary};
 use crate::shell;
 use seedstorm_sim::Seed;
+use seedstorm_sim::plan::StrategyPlan;
 use std::path::Path;
 
 /// Invariants that only a sweep can judge: (id, what must hold).
@@ -50,6 +52,7 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
         refused::draw(*scenario, Seed(arguments.seeds.first), &options, arguments.draw.faults_file())?;
     }
     keep::check_folder(&arguments.artifacts.artifacts)?;
+    let judge = judge(arguments, options.strategy)?;
     let runs = arguments
         .seeds
         .count
@@ -80,7 +83,7 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
         artifacts: Some(arguments.artifacts.artifacts.clone()),
         label: String::new(),
     };
-    let Swept { tally, interrupted, told, unwritten } = carry_out(&job, &mut *sink, &interrupt)?;
+    let Swept { tally, interrupted, told, unwritten } = carry_out(&job, judge, &mut *sink, &interrupt)?;
     let mut summary = tally.finish(stopwatch.elapsed_ns(), interrupted, arguments.draw.given());
     let exit = exit(&summary);
     let reproduce = if exit == Exit::Interrupted {
@@ -95,13 +98,39 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
     unless_unwritten(exit, unwritten)
 }
 
+/// The judge of the budgets and of the baseline that were given.
+fn judge(arguments: &SweepArguments, strategy: Option<StrategyPlan>) -> Result<Judge> {
+    let given = match (&arguments.latency_budget[..], &arguments.baseline) {
+        ([], None) => return Ok(Judge::default()),
+        ([], Some(_)) => "--baseline",
+        _ => "--latency-budget",
+    };
+    if strategy != Some(StrategyPlan::Timed) {
+        return Err(Problem::usage(format!(
+            "{given}: latencies mean time only where steps go in the order of simulated time; add `--strategy timed`"
+        )));
+    }
+    if arguments.baseline.is_none()
+        && let Some(budget) = arguments.latency_budget.iter().find(|budget| matches!(budget.limit, Limit::Above(_)))
+    {
+        return Err(Problem::usage(format!(
+            "--latency-budget {budget}: above what? `--baseline FILE` names what an earlier `sweep --strategy timed --json` wrote"
+        )));
+    }
+    let baseline = arguments.baseline.as_deref().map(Baseline::read).transpose()?;
+    Ok(Judge::new(arguments.latency_budget.clone(), baseline))
+}
+
 /// Nondeterminism first: it takes the meaning from everything else.
 fn exit(summary: &SweepSummary) -> Exit {
     match summary {
         _ if !summary.differences.is_empty() => Exit::Nondeterministic,
         _ if summary.failed > 0 => Exit::Violated,
         _ if summary.interrupted => Exit::Interrupted,
-        _ if summary.seeds == 0 || summary.steps == 0 || !summary.never_happened.is_empty() => Exit::Vacuous,
+        _ if summary.seeds == 0 || summary.steps == 0 => Exit::Vacuous,
+        _ if summary.budgets.iter().any(|budget| budget.is_met == Some(false)) => Exit::OverBudget,
+        _ if !summary.never_happened.is_empty() => Exit::Vacuous,
+        _ if summary.budgets.iter().any(|budget| budget.is_met.is_none()) => Exit::Vacuous,
         _ => Exit::Pass,
     }
 }
@@ -146,6 +175,11 @@ fn reproduce(catalogue: Catalogue, arguments: &SweepArguments, summary: &SweepSu
             let seed = group.seeds.first()?.to_string();
             draw = draw_for(group.scenarios.first()?);
             ["replay", "--scenario", group.scenarios.first()?, "--seed", &seed].map(str::to_owned).into()
+        }
+        Exit::OverBudget => {
+            let longest = summary.budgets.iter().find(|budget| budget.is_met == Some(false))?.longest.as_ref()?;
+            draw = draw_for(&longest.scenario);
+            ["run", "--scenarios", &longest.scenario, "--seed", &longest.seed.to_string()].map(str::to_owned).into()
         }
         Exit::Vacuous => ["sweep", "--scenarios", &arguments.scenarios, "--seeds", &arguments.seeds.to_string()]
             .map(str::to_owned)

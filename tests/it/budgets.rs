@@ -1,0 +1,122 @@
+//! Budgets for simulated latencies, and comparing with an earlier sweep.
+
+use crate::program;
+use seedstorm_tests::program::Program;
+use serde_json::{Value, json};
+use std::fs;
+
+/// A small storm, in which locks are waited for.
+const STORM: &str = "--scenarios concurrency-storm --workers 3 --set operations=6 --strategy timed --faults none";
+
+/// The summary of a sweep with these words, and its exit code.
+fn swept(program: &Program, words: &str) -> (Value, Option<i32>) {
+    let (_, summary, said) = program.sweep(&format!("{STORM} --seeds 0..15 --determinism 0% {words}"));
+    (summary, said.code)
+}
+
+/// What an earlier sweep wrote, with its lines changed.
+fn baseline(program: &Program, words: &str, change: impl Fn(&mut Value)) {
+    let said = program.line(&format!("sweep {STORM} --seeds 0..15 --determinism 0% --json {words}"));
+    let lines = said.out.lines().map(|line| {
+        let mut line: Value = serde_json::from_str(line).expect("a line of JSON");
+        change(&mut line);
+        line.to_string() + "\n"
+    });
+    fs::write(program.folder.path().join("before.jsonl"), lines.collect::<String>()).expect("it is written");
+}
+
+#[test]
+fn a_latency_over_its_budget_is_told_with_the_seed_that_has_the_longest() {
+    let program = program();
+    let (summary, code) = swept(&program, "--latency-budget lock-acquire:p99=1ns,fsync:max=1h");
+    assert_eq!(code, Some(3), "{summary}");
+    let [over, kept] = &summary["budgets"].as_array().expect("budgets")[..] else { panic!("{summary}") };
+    assert_eq!((&over["is_met"], &kept["is_met"]), (&json!(false), &json!(true)));
+    assert_eq!(over["measured_ns"], summary["latencies"]["timed"]["lock_acquire_ns"]["p99"]);
+    assert_eq!(kept["measured_ns"], summary["latencies"]["timed"]["fsync_ns"]["max"]);
+    let said = program.line(&format!("sweep {STORM} --seeds 0..15 --latency-budget lock-acquire:p99=1ns"));
+    assert_eq!(said.code, Some(3));
+    assert!(said.out.contains("over budget: lock-acquire p99: "), "{}", said.out);
+    let seed = &over["longest"]["seed"];
+    let last = said.out.lines().last().expect("a last line");
+    assert!(last.contains(&format!("run --scenarios concurrency-storm --seed {seed} --workers 3 ")), "{last}");
+    // That seed alone has just that.
+    let words: Vec<&str> = last.split(' ').skip(1).collect();
+    let alone = program.run(&words.join(" "));
+    assert_eq!(alone["metrics"]["lock_acquire_ns"]["p99"], over["longest"]["ns"], "{last}");
+}
+
+#[test]
+fn what_was_not_measured_is_not_kept_to() {
+    let program = program();
+    let said = program.line(&format!("sweep {STORM} --seeds 0..3 --latency-budget lock-aquire:p99=1h"));
+    assert_eq!(said.code, Some(4), "{said:?}");
+    let why = "not judged: lock-aquire:p99=3600000000000ns: no `lock-aquire` was measured, but fsync, lock-acquire, transaction";
+    assert!(said.out.contains(why), "{}", said.out);
+}
+
+#[test]
+fn the_same_code_is_as_fast_as_before() {
+    let program = program();
+    baseline(&program, "", |_| {});
+    let (summary, code) =
+        swept(&program, "--baseline before.jsonl --latency-budget fsync:p50=+0%,lock-acquire:p99=+0%");
+    assert_eq!(code, Some(0), "{summary}");
+    for compared in summary["against_baseline"].as_array().expect("what was compared") {
+        let ratio = ["ratio", "low", "high"].map(|name| &compared[name]);
+        assert_eq!(ratio, [&json!(1.0); 3], "{compared}");
+    }
+    assert_eq!(summary["budgets"][0]["compared"]["pairs"], json!(15));
+}
+
+#[test]
+fn what_has_grown_by_more_than_is_allowed_is_told() {
+    let program = program();
+    baseline(&program, "", |line| {
+        let halves = line["seed"].as_u64().map_or(2, |seed| 2 + u64::from(seed == 7));
+        if let Some(fsync) = line.pointer_mut("/metrics/fsync_ns/p50") {
+            *fsync = json!(fsync.as_u64().expect("nanoseconds") / halves);
+        }
+    });
+    let (summary, code) = swept(&program, "--baseline before.jsonl --latency-budget fsync:p50=+120%");
+    assert_eq!(code, Some(0), "twice as long is not 120 % more: {summary}");
+    let said =
+        program.line(&format!("sweep {STORM} --seeds 0..15 --baseline before.jsonl --latency-budget fsync:p50=+50%"));
+    assert_eq!(said.code, Some(3), "{said:?}");
+    assert!(said.out.contains("over budget: fsync p50: × 2.0"), "{}", said.out);
+    assert!(said.out.contains("; at most 50 % above the baseline (seed 7 of concurrency-storm has grown most, from "));
+}
+
+#[test]
+fn seeds_that_mean_other_plans_are_not_compared() {
+    let program = program();
+    baseline(&program, "--set think_us=77", |_| {});
+    let said =
+        program.line(&format!("sweep {STORM} --seeds 0..15 --baseline before.jsonl --latency-budget fsync:p50=+50%"));
+    assert_eq!(said.code, Some(4), "{said:?}");
+    let why =
+        "not judged: fsync:p50=+50%: 0 pairs with the baseline, of 10 that it takes, 15 seeds with other plans there";
+    assert!(said.out.contains(why), "{}", said.out);
+}
+
+#[test]
+fn budgets_and_baselines_that_mean_nothing_are_refused() {
+    let program = program();
+    fs::write(program.folder.path().join("lines.jsonl"), "{\"type\":\"summary\"}\nno JSON\n").expect("it is written");
+    let portfolio = program.line("sweep --scenarios steady --seeds 0..2 --strategy random --json");
+    fs::write(program.folder.path().join("portfolio.jsonl"), portfolio.out).expect("it is written");
+    for (words, parts) in [
+        ("--latency-budget fsync:p99=1s", ["--latency-budget", "add `--strategy timed`"]),
+        ("--strategy random --latency-budget fsync:p99=1s", ["--latency-budget", "add `--strategy timed`"]),
+        ("--baseline lines.jsonl", ["--baseline", "add `--strategy timed`"]),
+        ("--strategy timed --latency-budget fsync:p95=1s", ["`p95` is no quantile", "p99.9"]),
+        ("--strategy timed --latency-budget fsync:p99=+10%", ["above what?", "--baseline FILE"]),
+        ("--strategy timed --baseline nothing.jsonl", ["--baseline nothing.jsonl", "can't be read"]),
+        ("--strategy timed --baseline lines.jsonl", ["lines.jsonl:2", "no line of `sweep --json`"]),
+        ("--strategy timed --baseline portfolio.jsonl", ["no run under `timed`", "sweep --strategy timed --json"]),
+    ] {
+        let said = program.line(&format!("sweep --scenarios steady --seeds 0..2 {words}"));
+        assert_eq!(said.code, Some(2), "{words}: {said:?}");
+        assert!(parts.iter().all(|part| said.err.contains(part)), "{words}: {}", said.err);
+    }
+}
