@@ -13,8 +13,8 @@ pub struct Surw {
     left: Left,
     /// Whether somebody has touched what counts since `intended` was drawn.
     is_touched: bool,
-    /// Who touches it next, whether it is there already or not; `None`: as far as one knows all is done, and nobody is held back.
-    intended: Option<TaskKey>,
+    /// Who touches it next, whether it is there already or not; [`NOBODY`]: as far as one knows all is done, and nobody is held back.
+    intended: u64,
 }
 
 /// What counts.
@@ -27,7 +27,8 @@ struct What {
 const ALL: u32 = u32::MAX;
 
 impl What {
-    #[inline]
+    // Asked for each ready call at each step.
+    #[inline(always)]
     fn is_touched_by(&self, call: &Ready) -> bool {
         let (is_shared, thing) = self.counts.shared().touched(call);
         is_shared & ((self.only == ALL) | (self.only == thing))
@@ -55,62 +56,113 @@ impl Surw {
         let touches = one.map_or(shared.tasks(), |one| shared.things()[one].tasks.as_slice());
         let left = Left::new(touches.iter().map(|(task, times)| Steps::of(*task, *times)));
         let only = one.map_or(ALL, |one| one as u32);
-        Surw { stream, what: What { counts, only }, left, is_touched: true, intended: None }
+        Surw { stream, what: What { counts, only }, left, is_touched: true, intended: NOBODY }
     }
 }
 
+/// A call's task.
+#[inline(always)]
+fn task(call: &Ready) -> TaskKey {
+    (call.process, call.ordinal)
+}
+
 /// A task in one number.
-#[inline]
+#[inline(always)]
 fn number((process, ordinal): TaskKey) -> u64 {
     u64::from(process.0) << 32 | u64::from(ordinal)
 }
+
+/// No task's number.
+const NOBODY: u64 = u64::MAX;
 
 /// In lists that are no longer all calls are looked at.
 const SHORT: usize = 6;
 /// In others so many are drawn first, one after the other, until one is not held back: of those that aren't, each is as likely as by looking at all.
 const TRIES: usize = 3;
+/// So many calls have a bit each.
+const BITS: usize = u64::BITS as usize;
+
+/// A bit for each of so many calls at most, the first one's lowest.
+// Without branches: what is asked is as good as random, and a processor that guesses wrong loses more time than the rest takes.
+#[inline(always)]
+fn bits(calls: &[Ready], is_it: impl Fn(&Ready) -> bool) -> u64 {
+    calls.iter().rev().fold(0, |bits, call| bits << 1 | u64::from(is_it(call)))
+}
 
 impl Surw {
-    /// The calls that are not held back while a task is meant, a bit for each.
-    // Without branches: whether a call is held is as good as random, and a processor that guesses wrong loses more time than the rest takes.
-    #[inline]
-    fn free(&self, calls: &[Ready], meant: u64) -> u64 {
-        calls.iter().rev().fold(0, |free, call| free << 1 | u64::from(!self.is_held(call, meant)))
+    #[inline(always)]
+    fn is_held(&self, call: &Ready) -> bool {
+        self.what.is_touched_by(call) & (number(task(call)) != self.intended)
     }
 
+    /// Who touches next, of those that have some left, and of those of `again`: calls that had to wait, and touch when they go on.
+    #[inline(always)]
+    fn intend(&mut self, waited: usize, again: impl FnOnce(usize) -> TaskKey) {
+        self.is_touched = false;
+        self.intended = self.left.draw(waited, again, &mut self.stream).map_or(NOBODY, number);
+    }
+
+    /// The next step, where few calls are ready, and whether it touches what counts: what each touches is looked up once.
     #[inline]
-    fn is_held(&self, call: &Ready, meant: u64) -> bool {
-        self.what.is_touched_by(call) & (number((call.process, call.ordinal)) != meant)
+    fn next_of_few(&mut self, ready: &[Ready]) -> (usize, bool) {
+        let touching = bits(ready, |call| self.what.is_touched_by(call));
+        if self.is_touched {
+            let again = touching & bits(ready, |call| call.is_again);
+            self.intend(again.count_ones() as usize, |nth| task(&ready[nth_bit(again, nth as u32)]));
+        }
+        let others = bits(ready, |call| number(task(call)) != self.intended);
+        let held = if self.intended == NOBODY { 0 } else { touching & others };
+        let free = !held & (u64::MAX >> (BITS - ready.len()));
+        let choice = match self.drawn_of(free.count_ones()) {
+            Some(drawn) => nth_bit(free, drawn),
+            None => self.left.pick(ready, &mut self.stream),
+        };
+        (choice, touching >> choice & 1 == 1)
+    }
+
+    /// The same, where many are.
+    #[inline]
+    fn next_of_many(&mut self, ready: &[Ready]) -> (usize, bool) {
+        if self.is_touched {
+            let is_again = |index: &usize| ready[*index].is_again && self.what.is_touched_by(&ready[*index]);
+            let again: Vec<usize> = (0..ready.len()).filter(is_again).collect();
+            self.intend(again.len(), |nth| task(&ready[again[nth]]));
+        }
+        let choice = match self.pick_free(ready) {
+            Some(choice) => choice,
+            None => self.left.pick(ready, &mut self.stream),
+        };
+        (choice, self.what.is_touched_by(&ready[choice]))
     }
 
     /// One of the calls that are not held back; `None`: all are.
     #[inline]
     fn pick_free(&mut self, ready: &[Ready]) -> Option<usize> {
         let any = ready.len() as u32;
-        let Some(meant) = self.intended.map(number) else { return self.drawn_of(any).map(|drawn| drawn as usize) };
-        if ready.len() > SHORT {
-            for _ in 0..TRIES {
-                let drawn = self.drawn_of(any)? as usize;
-                if !self.is_held(&ready[drawn], meant) {
-                    return Some(drawn);
-                }
+        if self.intended == NOBODY {
+            return self.drawn_of(any).map(|drawn| drawn as usize);
+        }
+        for _ in 0..TRIES {
+            let drawn = self.drawn_of(any)? as usize;
+            if !self.is_held(&ready[drawn]) {
+                return Some(drawn);
             }
         }
-        if ready.len() > u64::BITS as usize {
-            return self.pick_free_of_many(ready, meant);
+        if ready.len() > BITS {
+            return self.pick_free_of_more(ready);
         }
-        let free = self.free(ready, meant);
+        let free = bits(ready, |call| !self.is_held(call));
         let drawn = self.drawn_of(free.count_ones())?;
         Some(nth_bit(free, drawn))
     }
 
     #[cold]
-    fn pick_free_of_many(&mut self, ready: &[Ready], meant: u64) -> Option<usize> {
-        let words: Vec<u64> = ready.chunks(u64::BITS as usize).map(|calls| self.free(calls, meant)).collect();
+    fn pick_free_of_more(&mut self, ready: &[Ready]) -> Option<usize> {
+        let words: Vec<u64> = ready.chunks(BITS).map(|calls| bits(calls, |call| !self.is_held(call))).collect();
         let mut drawn = self.drawn_of(words.iter().map(|word| word.count_ones()).sum())?;
         for (index, word) in words.into_iter().enumerate() {
             if drawn < word.count_ones() {
-                return Some(index * u64::BITS as usize + nth_bit(word, drawn));
+                return Some(index * BITS + nth_bit(word, drawn));
             }
             drawn -= word.count_ones();
         }
@@ -133,19 +185,13 @@ fn nth_bit(mut bits: u64, nth: u32) -> usize {
 
 impl Strategy for Surw {
     fn next(&mut self, ready: &[Ready], _now_ns: u64) -> usize {
-        if std::mem::take(&mut self.is_touched) {
-            let again = ready.iter().filter(|call| call.is_again && self.what.is_touched_by(call));
-            let again = again.map(|call| (call.process, call.ordinal));
-            self.intended = self.left.draw(again, &mut self.stream);
-        }
-        let choice = match self.pick_free(ready) {
-            Some(choice) => choice,
-            // All want to touch it, and nobody of them was meant, or who was meant waits: one is drawn by what is left.
-            None => self.left.pick(ready, &mut self.stream),
+        // Where all want to touch what counts, and nobody of them was meant, or who was meant waits, one is drawn by what is left.
+        let (choice, is_touching) = match ready.len() {
+            ..=SHORT => self.next_of_few(ready),
+            _ => self.next_of_many(ready),
         };
-        let chosen = &ready[choice];
-        if self.what.is_touched_by(chosen) {
-            self.left.taken(chosen);
+        if is_touching {
+            self.left.taken(&ready[choice]);
             self.is_touched = true;
         }
         choice

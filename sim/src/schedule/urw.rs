@@ -79,17 +79,23 @@ impl Left {
         chosen.unwrap_or(0)
     }
 
-    /// A task, with a chance of what it has left, those of `again` one more; `None`: nobody has anything left.
-    pub(super) fn draw(&self, again: impl Iterator<Item = TaskKey> + Clone, stream: &mut Stream) -> Option<TaskKey> {
-        let waited = again.clone().count() as u64;
-        let mut drawn = stream.below(self.all + waited);
+    /// A task, with a chance of what it has left; and one of the tasks of `again`, of which there are `waited`, with a chance of one more each. `None`:
+    /// nobody has anything left.
+    #[inline]
+    pub(super) fn draw(
+        &self,
+        waited: usize,
+        again: impl FnOnce(usize) -> TaskKey,
+        stream: &mut Stream,
+    ) -> Option<TaskKey> {
+        let mut drawn = stream.below(self.all + waited as u64);
         for Remaining { task, steps, .. } in &self.tasks {
             if drawn < *steps {
                 return Some(*task);
             }
             drawn -= steps;
         }
-        again.clone().nth(drawn as usize)
+        (drawn < waited as u64).then(|| again(drawn as usize))
     }
 
     /// The task has taken a step.
