@@ -78,14 +78,14 @@ impl Executor {
     /// Ends a process at once: its locks, descriptors and memory are gone before anything else steps.
     fn kill(&mut self, process: ProcessId, ended: &Ended) {
         let Some(tasks) = self.kernel.with(|core| core.begin_end(process)) else { return };
-        self.drop_programs(tasks);
-        self.kernel.with(|core| core.finish_end(process, ended));
+        self.drop_programs(&tasks);
+        self.kernel.with(|core| core.finish_end(process, ended, tasks));
     }
 
     /// Destructors run here, and C code leaves by its error paths: all their calls are inert by now. One that panics has its process
     /// blamed, and the others go on.
-    fn drop_programs(&mut self, tasks: Vec<TaskId>) {
-        for task in tasks {
+    fn drop_programs(&mut self, tasks: &[TaskId]) {
+        for &task in tasks {
             let Some(slot) = self.slots.get_mut(task.0 as usize) else { continue };
             let program = slot.program.take();
             slot.resumable = None;
@@ -106,7 +106,7 @@ impl Executor {
     pub(super) fn shut_down(&mut self) {
         for process in self.kernel.with(|core| core.live_processes()) {
             let tasks = self.kernel.with(|core| core.begin_end(process)).unwrap_or_default();
-            self.drop_programs(tasks);
+            self.drop_programs(&tasks);
             self.kernel.with(|core| core.sqlite.after_unwind());
         }
         // A task that was started in the last step holds the kernel, and the kernel holds it.
@@ -240,7 +240,10 @@ impl Core {
     }
 
     /// The second half: futures are gone; the event, those whom it wakes, and the restart.
-    fn finish_end(&mut self, id: ProcessId, ended: &Ended) {
+    fn finish_end(&mut self, id: ProcessId, ended: &Ended, mut tasks: Vec<TaskId>) {
+        // What the first half gave comes back for its memory.
+        tasks.clear();
+        self.processes[id.0 as usize].tasks = tasks;
         self.sqlite.after_unwind();
         self.strategy.ended(id);
         self.emit_of(id, Body::Ended(ended));
