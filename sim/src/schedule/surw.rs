@@ -105,23 +105,28 @@ impl Surw {
     /// The next step, where few calls are ready, and whether it touches what counts: what each touches is looked up once.
     #[inline]
     fn next_of_few(&mut self, ready: &[Ready]) -> (usize, bool) {
-        let touching = bits(ready, |call| self.what.is_touched_by(call));
+        // Two lists of bits in one: a walk through the calls costs as much as either.
+        let both = ready.iter().rev().fold(0, |both, call| {
+            both << 1 | u64::from(self.what.is_touched_by(call)) | u64::from(call.is_again) << u32::BITS
+        });
+        let touching = both & FEW;
         if self.is_touched {
-            let again = touching & bits(ready, |call| call.is_again);
-            self.intend(again.count_ones() as usize, |nth| task(&ready[nth_bit(again, nth as u32)]));
+            let again = (both >> u32::BITS & touching) as usize;
+            self.intend(usize::from(COUNTS[again]), |nth| task(&ready[usize::from(NTH[again][nth])]));
         }
         let others = bits(ready, |call| number(task(call)) != self.intended);
         let held = if self.intended == NOBODY { 0 } else { touching & others };
-        let free = !held & (u64::MAX >> (BITS - ready.len()));
-        let choice = match self.drawn_of(free.count_ones()) {
-            Some(drawn) => nth_bit(free, drawn),
+        let free = (!held & (FEW >> (SHORT - ready.len()))) as usize;
+        let choice = match self.drawn_of(u32::from(COUNTS[free])) {
+            Some(drawn) => usize::from(NTH[free][drawn as usize]),
             None => self.left.pick(ready, &mut self.stream),
         };
         (choice, touching >> choice & 1 == 1)
     }
 
     /// The same, where many are.
-    #[inline]
+    // Apart: it would take the registers of the other.
+    #[inline(never)]
     fn next_of_many(&mut self, ready: &[Ready]) -> (usize, bool) {
         if self.is_touched {
             let is_again = |index: &usize| ready[*index].is_again && self.what.is_touched_by(&ready[*index]);
@@ -178,10 +183,39 @@ impl Surw {
 
 /// The place of the n-th of the bits that are set.
 #[inline]
-fn nth_bit(mut bits: u64, nth: u32) -> usize {
-    (0..nth).for_each(|_| bits &= bits - 1);
+const fn nth_bit(mut bits: u64, nth: u32) -> usize {
+    let mut passed = 0;
+    while passed < nth {
+        bits &= bits - 1;
+        passed += 1;
+    }
     bits.trailing_zeros() as usize
 }
+
+/// A bit for each call of a short list.
+const FEW: u64 = (1 << SHORT) - 1;
+/// How many of the bits of a short list are set, by these bits.
+static COUNTS: [u8; 1 << SHORT] = {
+    let (mut counts, mut bits) = ([0; 1 << SHORT], 0);
+    while bits < counts.len() {
+        counts[bits] = bits.count_ones() as u8;
+        bits += 1;
+    }
+    counts
+};
+/// As [`nth_bit`], by the bits of a short list: how often one goes round there can't be guessed.
+static NTH: [[u8; SHORT]; 1 << SHORT] = {
+    let (mut places, mut bits) = ([[0; SHORT]; 1 << SHORT], 0usize);
+    while bits < places.len() {
+        let mut nth = 0;
+        while nth < bits.count_ones() {
+            places[bits][nth as usize] = nth_bit(bits as u64, nth) as u8;
+            nth += 1;
+        }
+        bits += 1;
+    }
+    places
+};
 
 impl Strategy for Surw {
     fn next(&mut self, ready: &[Ready], _now_ns: u64) -> usize {

@@ -41,7 +41,19 @@ impl Left {
         Left { tasks, all, places: ByTask::default(), shares: Vec::new() }
     }
 
+    #[inline]
     fn place(&mut self, call: &Ready) -> usize {
+        // Where there is one process, and all of its tasks from the first on, no search is needed.
+        let first = self.tasks.first().map_or(0, |first| first.task.1);
+        let place = call.ordinal.wrapping_sub(first) as usize;
+        match self.tasks.get(place) {
+            Some(there) if there.task == (call.process, call.ordinal) && there.unborn_of.is_none() => place,
+            _ => self.searched(call),
+        }
+    }
+
+    #[inline(never)]
+    fn searched(&mut self, call: &Ready) -> usize {
         let tasks = &mut self.tasks;
         *self.places.of(call, || {
             let key = (call.process, call.ordinal);
@@ -88,14 +100,17 @@ impl Left {
         again: impl FnOnce(usize) -> TaskKey,
         stream: &mut Stream,
     ) -> Option<TaskKey> {
-        let mut drawn = stream.below(self.all + waited as u64);
-        for Remaining { task, steps, .. } in &self.tasks {
-            if drawn < *steps {
-                return Some(*task);
-            }
-            drawn -= steps;
+        let drawn = stream.below(self.all + waited as u64);
+        // Where it falls can't be guessed, so all are passed, without a branch.
+        let (mut passed, mut place) = (0, 0);
+        for Remaining { steps, .. } in &self.tasks {
+            passed += steps;
+            place += usize::from(passed <= drawn);
         }
-        (drawn < waited as u64).then(|| again(drawn as usize))
+        match self.tasks.get(place) {
+            Some(Remaining { task, .. }) => Some(*task),
+            None => (drawn - passed < waited as u64).then(|| again((drawn - passed) as usize)),
+        }
     }
 
     /// The task has taken a step.
