@@ -2,7 +2,7 @@
 
 use super::core::{Core, Phase};
 use super::executor::{Executor, Stage};
-use super::process::{Exit, Life, Process, Program, RestartPolicy, Running};
+use super::process::{Exit, Life, Process, Program, RestartPolicy};
 use super::run::panic_text;
 use super::task::{Task, TaskState, Timer, WaitKey, WakeState};
 use crate::plan::StrategyPlan;
@@ -29,8 +29,6 @@ pub(crate) enum Control {
     /// SIGKILL; a bystander has the PID for so many nanoseconds.
     ReusePid(ProcessId, u64),
     Calm,
-    /// A task that a program has started.
-    Install(Identity, Running),
 }
 
 impl Executor {
@@ -48,12 +46,6 @@ impl Executor {
                     self.kill(process, &Ended::Crashed);
                 }
                 self.kernel.with(|core| core.power_loss(id, down_ns));
-            }
-            Control::Install(identity, program) => {
-                // Its process may have been killed in the step that started it.
-                if self.kernel.with(|core| core.is_current(&identity)) {
-                    self.slot(identity.task).program = Some(Stage::Running(program));
-                }
             }
             Control::Terminate(process, grace_ns) => self.kernel.with(|core| core.terminate(process, grace_ns)),
             Control::Pause(process, for_ns) => self.kernel.with(|core| core.pause(process, for_ns)),
@@ -109,8 +101,8 @@ impl Executor {
             self.drop_programs(&tasks);
             self.kernel.with(|core| core.sqlite.after_unwind());
         }
-        // A task that was started in the last step holds the kernel, and the kernel holds it.
-        drop(self.kernel.with(|core| std::mem::take(&mut core.controls)));
+        // A task that was started in a step that panicked holds the kernel, and the kernel holds it.
+        drop(self.kernel.take_started());
     }
 }
 
@@ -145,10 +137,6 @@ impl Core {
         let child = self.new_task(by.process, CallKind::Start);
         self.strategy.spawned(by.process, parent, child.ordinal);
         child
-    }
-
-    pub(crate) fn install(&mut self, identity: Identity, program: Running) {
-        self.controls.push_back(Control::Install(identity, program));
     }
 
     /// Whether the task that `identity` names has ended.
