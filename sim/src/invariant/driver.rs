@@ -26,7 +26,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(invariants: Vec<Box<dyn Invariant>>) -> Driver {
+    pub(crate) fn new(mut invariants: Vec<Box<dyn Invariant>>) -> Driver {
         let mut driver = Driver {
             invariants: Vec::new(),
             interests: Vec::new(),
@@ -38,12 +38,12 @@ impl Driver {
             last_acknowledged: "",
             found: Found::default(),
         };
-        driver.begin_again(invariants);
+        driver.begin_again(&mut invariants);
         driver
     }
 
-    /// Makes it that of a run that begins.
-    pub(crate) fn begin_again(&mut self, invariants: Vec<Box<dyn Invariant>>) {
+    /// Makes it that of a run that begins, and gives the invariants of the last one in exchange.
+    pub(crate) fn begin_again(&mut self, invariants: &mut Vec<Box<dyn Invariant>>) {
         // Each by its name, so that none can be forgotten.
         let Driver {
             invariants: invariants_place,
@@ -77,7 +77,7 @@ impl Driver {
                 ends[bit as usize + 1] = wanting.len() as u32;
             }
         }
-        *invariants_place = invariants;
+        std::mem::swap(invariants_place, invariants);
     }
 
     /// What at least one of them wants.

@@ -32,14 +32,15 @@ fn name_of(role: &str, index: u32) -> String {
     name
 }
 
-/// A kernel for a run: that of the last run on the thread, if it was left, or a new one.
+/// A kernel for a run: the spare one, or a new one.
 pub(super) fn begin(
+    spare: Option<Kernel>,
     plan: &Rc<Plan>,
     world: World,
     settings: Settings,
     first_run: FirstRun,
 ) -> Result<Kernel, RunError> {
-    let Some(kernel) = Kernel::spare() else { return Ok(Kernel::new(core(plan, world, settings, first_run)?)) };
+    let Some(kernel) = spare else { return Ok(Kernel::new(core(plan, world, settings, first_run)?)) };
     kernel.with(|core| put(core, plan, world, settings, first_run))?;
     Ok(kernel)
 }
@@ -56,7 +57,7 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
 fn put(
     core: &mut Core,
     plan: &Rc<Plan>,
-    world: World,
+    mut world: World,
     settings: Settings,
     first_run: FirstRun,
 ) -> Result<(), RunError> {
@@ -68,7 +69,7 @@ fn put(
     let stream_keys: &'static StreamKeys = &STREAM_KEYS;
     let mut processes = std::mem::take(&mut core.processes);
     processes.truncate(world.processes.len());
-    for (place, spec) in world.processes.into_iter().enumerate() {
+    for (place, spec) in world.processes.drain(..).enumerate() {
         let mut tasks = processes.get_mut(place).map(|last| std::mem::take(&mut last.tasks)).unwrap_or_default();
         tasks.clear();
         let process = process(plan, spec, tasks);
@@ -107,9 +108,9 @@ fn put(
     }
     let driver = match (core.driver.take(), settings.without_invariants) {
         (_, true) => None,
-        (None, false) => Some(Box::new(Driver::new(world.invariants))),
+        (None, false) => Some(Box::new(Driver::new(std::mem::take(&mut world.invariants)))),
         (Some(mut last), false) => {
-            last.begin_again(world.invariants);
+            last.begin_again(&mut world.invariants);
             Some(last)
         }
     };
@@ -159,6 +160,7 @@ fn put(
         observations,
         violations,
         sqlite,
+        spare_world,
     } = core;
     *seed_place = seed;
     *plan_place = plan.clone();
@@ -212,9 +214,13 @@ fn put(
     *driver_place = driver;
     *listener = settings.listener;
     *traced = crate::trace::layer::is_wanted();
-    *observations = RefCell::new(Observations::default());
+    if !observations.get_mut().is_empty() {
+        *observations = RefCell::new(Observations::default());
+    }
     violations.clear();
     *sqlite = crate::sqlite::State::default();
+    world.clear();
+    *spare_world = world;
     Ok(())
 }
 
@@ -294,5 +300,6 @@ fn blank(plan: &Rc<Plan>) -> Core {
         observations: RefCell::new(Observations::default()),
         violations: Vec::new(),
         sqlite: crate::sqlite::State::default(),
+        spare_world: World::default(),
     }
 }

@@ -6,7 +6,7 @@ use super::crash_points::Explorer;
 use super::executor::Executor;
 use super::handle::Kernel;
 use super::view::View;
-use super::world::{PREPARATION, World};
+use super::world::PREPARATION;
 use crate::blocking::{Apart, apart};
 use crate::invariant::{CrashPoints, Violation};
 use crate::metrics::Observations;
@@ -227,11 +227,12 @@ pub(super) fn simulate<'a>(
     apart: Option<Apart<'a>>,
 ) -> Result<Outcome, RunError> {
     crate::sqlite::begin_run();
-    let mut world = World::default();
+    let spare = Kernel::spare();
+    let mut world = spare.as_ref().map(Kernel::spare_world).unwrap_or_default();
     scenario.populate(plan, &mut world);
     let crash_points = settings.crash_points;
     let is_thread_used = apart.is_none();
-    let kernel = begin(shared_plan, world, settings, first_run)?;
+    let kernel = begin(spare, shared_plan, world, settings, first_run)?;
     let mut explorer = match apart {
         Some(apart) => Explorer::new(crash_points, scenario, plan, apart, &kernel),
         None => Explorer::none(),
