@@ -1,6 +1,7 @@
 //! `surw`: selectively uniform (Zhao, Wolff, Mathur and Roychoudhury, ASPLOS 2025). The seed draws what counts: everything that several tasks touch, or one
 //! such thing. The orders in which it is touched are about equally likely, and everything else goes at random.
 
+use super::footprint::{KINDS_ON_OBJECTS, NOTHING};
 use super::step_counts::{StepCounts, Steps, TaskKey};
 use super::urw::Left;
 use super::{Ready, Strategy};
@@ -19,6 +20,8 @@ pub struct Surw {
 
 /// What counts.
 struct What {
+    /// The objects, if they are few and none is a name: the others are [`NOTHING`].
+    few: Option<[u64; FEW_THINGS]>,
     counts: StepCounts,
     /// Where among the things that tasks share the only one is; [`ALL`]: all of them count.
     only: u32,
@@ -26,12 +29,39 @@ struct What {
 
 const ALL: u32 = u32::MAX;
 
+/// So many things, or fewer, are compared one by one: in short programs, where one thing counts, and in many others.
+const FEW_THINGS: usize = 3;
+
 impl What {
     // Asked for each ready call at each step.
     #[inline(always)]
     fn is_touched_by(&self, call: &Ready) -> bool {
+        match &self.few {
+            Some(objects) => {
+                let is_one = objects.iter().fold(false, |is_one, object| is_one | (*object == call.object));
+                is_one & (KINDS_ON_OBJECTS >> call.kind as u64 & 1 == 1)
+            }
+            None => self.looked_for(call),
+        }
+    }
+
+    #[inline(never)]
+    fn looked_for(&self, call: &Ready) -> bool {
         let (is_shared, thing) = self.counts.shared().touched(call);
         is_shared & ((self.only == ALL) | (self.only == thing))
+    }
+
+    /// Of the things that tasks share all, or the only one.
+    fn new(counts: StepCounts, one: Option<usize>) -> What {
+        let things = counts.shared().things();
+        let counted = one.map_or(things, |one| &things[one..=one]);
+        let are_few = counted.len() <= FEW_THINGS && counted.iter().all(|thing| thing.object != 0);
+        let few = are_few.then(|| {
+            let mut objects = [NOTHING; FEW_THINGS];
+            objects.iter_mut().zip(counted).for_each(|(object, thing)| *object = thing.object);
+            objects
+        });
+        What { few, counts, only: one.map_or(ALL, |one| one as u32) }
     }
 }
 
@@ -55,8 +85,7 @@ impl Surw {
         let one = one.filter(|_| !stream.chance(SEEDS_OF_ALL, SEEDS));
         let touches = one.map_or(shared.tasks(), |one| shared.things()[one].tasks.as_slice());
         let left = Left::new(touches.iter().map(|(task, times)| Steps::of(*task, *times)));
-        let only = one.map_or(ALL, |one| one as u32);
-        Surw { stream, what: What { counts, only }, left, is_touched: true, intended: NOBODY }
+        Surw { stream, what: What::new(counts, one), left, is_touched: true, intended: NOBODY }
     }
 }
 
@@ -229,5 +258,64 @@ impl Strategy for Surw {
             self.is_touched = true;
         }
         choice
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shared::Touched;
+    use super::*;
+    use crate::trace::{CallKind, ProcessId, TaskId};
+
+    fn call(ordinal: u32, kind: CallKind, object: u64, is_again: bool) -> Ready {
+        Ready { due_ns: 0, object, task: TaskId(ordinal), process: ProcessId(0), ordinal, kind, is_again }
+    }
+
+    /// Counts of so many things, the names among them if one of them is to be 0.
+    fn counts(things: u64, first: u64) -> StepCounts {
+        let tasks = |object| vec![((ProcessId(0), 0), 2 + object), ((ProcessId(0), 1), 3)];
+        StepCounts::of((first..first + things).map(|object| Touched::new(object, tasks(object))).collect())
+    }
+
+    #[test]
+    fn few_things_are_told_as_many_are() {
+        for (things, first) in [(1, 1), (2, 1), (3, 4), (3, 0), (4, 1), (9, 0)] {
+            let ones = (0..things as usize).map(Some);
+            for one in ones.chain([None]) {
+                let what = What::new(counts(things, first), one);
+                for (object, kind) in (0..12).flat_map(|object| CallKind::ALL.iter().map(move |kind| (object, *kind))) {
+                    let call = call(0, kind, object, false);
+                    assert_eq!(what.is_touched_by(&call), what.looked_for(&call), "{things} {first} {one:?} {call:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_list_is_picked_from_as_a_long_one_is() {
+        let mut draws = Seed(1).stream("surw-test");
+        for _ in 0..3_000 {
+            let ready: Vec<Ready> = (0..=draws.below(SHORT as u64 - 1) as u32)
+                .map(|ordinal| {
+                    let kind = if draws.chance(2, 3) { CallKind::Mutex } else { CallKind::Yield };
+                    call(ordinal, kind, draws.below(4), draws.chance(1, 4))
+                })
+                .collect();
+            let seed = Seed(draws.bits());
+            let [mut few, mut many] = [0, 1].map(|_| Surw::new(seed, counts(2, 1)));
+            few.intended = number((ProcessId(0), draws.below(3) as u32));
+            many.intended = few.intended;
+            few.is_touched = draws.chance(1, 2);
+            many.is_touched = few.is_touched;
+            let chosen = few.next_of_few(&ready);
+            // What is drawn of a long list differs, and so does what comes of it: but not who is meant, and that nobody else touches.
+            let other = many.next_of_many(&ready);
+            assert_eq!(few.intended, many.intended, "{ready:?}");
+            for (choice, is_touching) in [chosen, other] {
+                assert_eq!(is_touching, few.what.is_touched_by(&ready[choice]), "{ready:?}");
+                let all_are_held = ready.iter().all(|call| few.is_held(call));
+                assert!(!few.is_held(&ready[choice]) || few.intended == NOBODY || all_are_held, "{ready:?}");
+            }
+        }
     }
 }
