@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 /// Runs plans of one scenario in turn, nearly all of them on one thread, and hands over each outcome, which is the one that [`crate::run`] gives. What std keeps
-/// for a thread is watched: where a program makes a hash map of std's, its plan is run again on a fresh thread. Not noticed is a program that keeps something in
-/// a thread-local of its own from one run to the next: none may.
+/// for a thread is watched: where a program makes a hash map of std's, its plan is run again on a fresh thread, perhaps with some others. Not noticed is a program
+/// that keeps something in a thread-local of its own from one run to the next: none may.
 ///
 /// A scenario that is self-contained ([`Scenario::is_self_contained`]) is served best: all of its runs share a madsim runtime, too, and a program that draws
 /// from it after all is noticed as well.
@@ -135,8 +135,8 @@ where
         // A violation is what one looks for: whoever does so should hear of it before more is run. But who goes on after each needn't hear of every one at once.
         let mut violations_max = 1;
         // One look at the rulers costs what some steps do, so it is for a handful of runs. Whatever they have touched they have touched together, and each is
-        // run again: where that happens there are few of them.
-        let mut runs_max = 1;
+        // run again: after that there are few of them, and more each time that nothing was touched.
+        let mut runs_max = AHEAD_MAX;
         while begun.has_room() {
             self.ask_ahead(AHEAD_MAX);
             if self.ahead.is_empty() {
