@@ -143,7 +143,7 @@ impl Scenario for Mixed {
     }
 
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
-        let disk_capacity_bytes = (seed.0 % 2 == 0).then_some(1 << 16);
+        let disk_capacity_bytes = seed.0.is_multiple_of(2).then_some(1 << 16);
         Ok(Plan { disk_capacity_bytes, ..Tasks { asks: Asks::Nothing, is_self_contained: true }.plan(seed, options)? })
     }
 
