@@ -1,9 +1,14 @@
 //! Many runs on one thread: each is what it would be alone, first or hundredth, whatever its programs ask of std.
 
+use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::plan::{OptionsError, StrategyPlan};
+use seedstorm_sim::sys::net::Address;
 use seedstorm_sim::sys::sync::{AtomicCell, Mutex};
-use seedstorm_sim::trace::TraceHash;
-use seedstorm_sim::{Draw, Exit, Options, Plan, Scenario, Seed, Settings, Sys, World, count_steps, run, run_series};
+use seedstorm_sim::sys::{OpenFlags, TaskHandle};
+use seedstorm_sim::trace::{Body, Ended, Event, Interest, TraceHash};
+use seedstorm_sim::{
+    Draw, Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, View, World, count_steps, run, run_series,
+};
 use std::ops::ControlFlow;
 
 // A test program of its own: where another test listens to `tracing`, no thread is used again.
@@ -116,6 +121,113 @@ fn a_run_in_a_series_is_the_run_that_it_is_alone() {
             .expect("a series");
             assert_eq!(count, plans);
         }
+    }
+}
+
+/// Runs that leave much behind, and others that touch nothing.
+struct Mixed {
+    is_self_contained: bool,
+}
+
+impl Scenario for Mixed {
+    fn name(&self) -> &'static str {
+        "mixed"
+    }
+
+    fn about(&self) -> &'static str {
+        "a test"
+    }
+
+    fn is_self_contained(&self) -> bool {
+        self.is_self_contained
+    }
+
+    fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
+        let disk_capacity_bytes = seed.0.is_multiple_of(2).then_some(1 << 16);
+        Ok(Plan { disk_capacity_bytes, ..Tasks { asks: Asks::Nothing, is_self_contained: true }.plan(seed, options)? })
+    }
+
+    fn populate(&self, plan: &Plan, world: &mut World) {
+        match plan.seed.0 % 6 {
+            0 | 1 => _ = world.process("a", 0, |sys| program(sys, Asks::Nothing)),
+            2 => {
+                world.process("a", 0, |sys| async move {
+                    let file = sys.open("/kept", OpenFlags::READ_WRITE.create()).await.expect("open");
+                    file.write_all(b"kept").await.expect("write");
+                    file.sync().await.expect("sync");
+                    file.write_all(b"lost").await.expect("write");
+                    let _open = sys.open("/", OpenFlags::READ).await.expect("open");
+                    let _: TaskHandle<()> = sys.spawn(|_| std::future::pending()).await;
+                    Exit::success()
+                });
+            }
+            3 => {
+                for index in 0..2 {
+                    world.process("b", index, move |sys| async move {
+                        let mailbox = sys.bind(1).await.expect("bind");
+                        let to = Address::new(if index == 0 { "b-1" } else { "b-0" }, 1);
+                        mailbox.send(&to, b"one").await.expect("send");
+                        mailbox.send(&to, b"two").await.expect("send");
+                        _ = mailbox.receive_within(1_000_000).await;
+                        Exit::success()
+                    });
+                }
+            }
+            4 => _ = world.process("a", 0, |sys| program(sys, Asks::HashMaps)),
+            _ => _ = world.process("a", 0, |_| async { Exit::failure("as it should") }),
+        }
+        if plan.seed.0 % 3 == 2 {
+            world.invariant(EndsWell);
+        }
+    }
+
+    fn coverage(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn invariants(&self) -> &'static [(&'static str, &'static str)] {
+        &[("ends-well", "every process ends with success")]
+    }
+}
+
+struct EndsWell;
+
+impl Invariant for EndsWell {
+    fn id(&self) -> &'static str {
+        "ends-well"
+    }
+
+    fn interest(&self) -> Interest {
+        Interest::LIVES
+    }
+
+    fn observe(&mut self, event: &Event<'_>, _view: &View<'_>) -> Result<(), Violation> {
+        match &event.body {
+            Body::Ended(Ended::Exited { code: 1.., why }) => Err(Violation::new(self.id(), why.clone())),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn nothing_that_a_run_leaves_is_there_in_the_next_one() {
+    for is_self_contained in [false, true] {
+        let scenario = Mixed { is_self_contained };
+        let plan = |seed| scenario.plan(Seed(seed), &Options::default()).expect("a plan");
+        let told = |outcome: &Outcome| format!("{outcome:?}");
+        let alone: Vec<String> =
+            (0..24).map(|seed| told(&run(&scenario, &plan(seed), Settings::default()).expect("a run"))).collect();
+        assert_eq!(alone.iter().filter(|told| told.contains("as it should")).count(), 4);
+        // Each after each.
+        let order = (0..24 * 24).map(|place| (place * (place / 24 + 1) + place / 24) % 24);
+        let mut count = 0;
+        run_series(&scenario, order.map(plan), Settings::default, |plan, outcome| {
+            assert_eq!(told(&outcome), alone[plan.seed.0 as usize], "number {count}");
+            count += 1;
+            ControlFlow::Continue(())
+        })
+        .expect("a series");
+        assert_eq!(count, 24 * 24);
     }
 }
 

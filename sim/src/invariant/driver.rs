@@ -8,6 +8,8 @@ use crate::trace::{Body, Event, Interest};
 /// The invariants of a run.
 pub(crate) struct Driver {
     invariants: Vec<Box<dyn Invariant>>,
+    /// What each of them wants.
+    interests: Vec<Interest>,
     /// Which of them want an event, by the bit of its kind.
     wanting: Vec<usize>,
     /// Where those of a bit end, and those of the next begin.
@@ -24,35 +26,64 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(invariants: Vec<Box<dyn Invariant>>) -> Driver {
-        let interests: Vec<Interest> = invariants.iter().map(|invariant| invariant.interest()).collect();
-        let all = interests.iter().fold(Interest::NONE, |all, interest| all.and(*interest));
-        let (mut wanting, mut ends) = (Vec::new(), [0; u64::BITS as usize + 1]);
-        for bit in 0..u64::BITS {
-            // Of a short run's time it is a part: most kinds of event nobody wants.
-            if all.has(bit) {
-                wanting.extend((0..interests.len()).filter(|index| interests[*index].has(bit)));
-            }
-            ends[bit as usize + 1] = wanting.len() as u32;
-        }
-        let kinds = invariants.iter().filter_map(|invariant| invariant.acknowledgements()).flatten();
-        let acknowledgements = kinds.copied().collect();
-        Driver {
-            invariants,
-            wanting,
-            ends,
+    pub(crate) fn new(mut invariants: Vec<Box<dyn Invariant>>) -> Driver {
+        let mut driver = Driver {
+            invariants: Vec::new(),
+            interests: Vec::new(),
+            wanting: Vec::new(),
+            ends: [0; u64::BITS as usize + 1],
             durability_is_void: false,
-            acknowledgements,
+            acknowledgements: Vec::new(),
             acknowledged: 0,
             last_acknowledged: "",
             found: Found::default(),
+        };
+        driver.begin_again(&mut invariants);
+        driver
+    }
+
+    /// Makes it that of a run that begins, and gives the invariants of the last one in exchange.
+    pub(crate) fn begin_again(&mut self, invariants: &mut Vec<Box<dyn Invariant>>) {
+        // Each by its name, so that none can be forgotten.
+        let Driver {
+            invariants: invariants_place,
+            interests,
+            wanting,
+            ends,
+            durability_is_void,
+            acknowledgements,
+            acknowledged,
+            last_acknowledged,
+            found,
+        } = self;
+        *durability_is_void = false;
+        acknowledgements.clear();
+        acknowledgements
+            .extend(invariants.iter().filter_map(|invariant| invariant.acknowledgements()).flatten().copied());
+        *acknowledged = 0;
+        *last_acknowledged = "";
+        found.0 = None;
+        let wanted = invariants.iter().map(|invariant| invariant.interest());
+        // Sorting them is a part of a short run's time, and runs that follow each other mostly have the same.
+        if !interests.iter().copied().eq(wanted.clone()) {
+            interests.clear();
+            interests.extend(wanted);
+            let all = interests.iter().fold(Interest::NONE, |all, interest| all.and(*interest));
+            wanting.clear();
+            for bit in 0..u64::BITS {
+                if all.has(bit) {
+                    wanting.extend((0..interests.len()).filter(|index| interests[*index].has(bit)));
+                }
+                ends[bit as usize + 1] = wanting.len() as u32;
+            }
         }
+        std::mem::swap(invariants_place, invariants);
     }
 
     /// What at least one of them wants.
     pub(crate) fn interest(&self) -> Interest {
         let own = if self.acknowledgements.is_empty() { Interest::NONE } else { Interest::CLAIMS };
-        self.invariants.iter().fold(own, |all, invariant| all.and(invariant.interest()))
+        self.interests.iter().fold(own, |all, interest| all.and(*interest))
     }
 
     /// How many acknowledgements there have been.

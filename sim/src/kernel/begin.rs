@@ -7,7 +7,7 @@ use super::latency::{Latencies, PROFILES};
 use super::process::{Life, Process, STREAM_KEYS, StreamKeys, Streams};
 use super::run::{RunError, Settings};
 use super::timers::Timers;
-use super::world::{FIRST_PID, World};
+use super::world::{FIRST_PID, ProcessSpec, World};
 use crate::invariant::Driver;
 use crate::metrics::Observations;
 use crate::plan::{MUTANT, Plan, StrategyPlan};
@@ -15,7 +15,7 @@ use crate::schedule::{ChaosStrategy, FirstRun, TASKS, strategy};
 use crate::seed::Path;
 use crate::sys::disk::{Disk, DiskFlaw, DiskOptions, Owner};
 use crate::sys::net::Network;
-use crate::trace::{Interest, ProcessId, TraceHasher};
+use crate::trace::{Interest, ProcessId, TaskId, TraceHasher};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -24,21 +24,23 @@ use std::sync::Arc;
 /// A process's name in the plan.
 fn name_of(role: &str, index: u32) -> String {
     // Formatting costs what ten steps cost, and most processes have a number of one digit.
-    let digits = "0123456789";
-    match digits.get(index as usize..index as usize + 1) {
-        Some(digit) => [role, "-", digit].concat(),
-        None => format!("{role}-{index}"),
-    }
+    let Some(digit) = char::from_digit(index, 10) else { return format!("{role}-{index}") };
+    let mut name = String::with_capacity(role.len() + 2);
+    name.push_str(role);
+    name.push('-');
+    name.push(digit);
+    name
 }
 
-/// A kernel for a run: that of the last run on the thread, if it was left, or a new one.
+/// A kernel for a run: the spare one, or a new one.
 pub(super) fn begin(
+    spare: Option<Kernel>,
     plan: &Rc<Plan>,
     world: World,
     settings: Settings,
     first_run: FirstRun,
 ) -> Result<Kernel, RunError> {
-    let Some(kernel) = Kernel::spare() else { return Ok(Kernel::new(core(plan, world, settings, first_run)?)) };
+    let Some(kernel) = spare else { return Ok(Kernel::new(core(plan, world, settings, first_run)?)) };
     kernel.with(|core| put(core, plan, world, settings, first_run))?;
     Ok(kernel)
 }
@@ -50,11 +52,12 @@ pub(super) fn core(plan: &Rc<Plan>, world: World, settings: Settings, first_run:
     Ok(core)
 }
 
-/// Makes a core that of a run, whatever it was before; where it can't, it is as it was. Lists keep their room: a short run costs little more than asking for it.
+/// Makes a core that of a run, whatever it was before; where it can't, nobody may use it. Lists keep their room: a short run costs little more than asking
+/// for it.
 fn put(
     core: &mut Core,
     plan: &Rc<Plan>,
-    world: World,
+    mut world: World,
     settings: Settings,
     first_run: FirstRun,
 ) -> Result<(), RunError> {
@@ -64,37 +67,17 @@ fn put(
         RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
     })?;
     let stream_keys: &'static StreamKeys = &STREAM_KEYS;
-    let mut processes: Vec<Process> = world
-        .processes
-        .into_iter()
-        .map(|spec| {
-            let path = Path::of_process(spec.role, spec.index);
-            let name = name_of(spec.role, spec.index);
-            Process {
-                skew_ns: plan.clock_skew_ns.get(&name).copied().unwrap_or(0),
-                name,
-                role: spec.role,
-                index: spec.index,
-                path,
-                program: Some(spec.program),
-                restart: spec.restart,
-                failures: 0,
-                life: Life::Down,
-                boot: 0,
-                pid: 0,
-                owner: Owner(0),
-                started_ns: 0,
-                tasks: Vec::new(),
-                next_ordinal: 0,
-                shared_keys: 0,
-                terminating: false,
-                operation: 0,
-                positions: 0,
-                locks_claimed: 0,
-                streams: Streams::default(),
-            }
-        })
-        .collect();
+    let mut processes = std::mem::take(&mut core.processes);
+    processes.truncate(world.processes.len());
+    for (place, spec) in world.processes.drain(..).enumerate() {
+        let mut tasks = processes.get_mut(place).map(|last| std::mem::take(&mut last.tasks)).unwrap_or_default();
+        tasks.clear();
+        let process = process(plan, spec, tasks);
+        match processes.get_mut(place) {
+            Some(last) => *last = process,
+            None => processes.push(process),
+        }
+    }
     let mut absent = Vec::new();
     let named = |name: &str| processes.iter().position(|process| process.name == name);
     let injector = Injector::new(&plan.faults, processes.len(), |name| named(name).map(|id| ProcessId(id as u32)))
@@ -111,7 +94,6 @@ fn put(
         };
         absent.push(id);
     }
-    let network = Network::new(processes.iter().map(|process| process.name.as_str()));
     let is_told_of_names = settings.guide.is_some() || settings.records_turns;
     let names = is_told_of_names.then(|| processes.iter().map(|process| process.name.clone()).collect());
     let mut chaos_strategy = ChaosStrategy::new(plan.strategy, seed, first_run, names);
@@ -124,7 +106,14 @@ fn put(
     for index in &absent {
         processes[*index].life = Life::Done;
     }
-    let driver = (!settings.without_invariants).then(|| Box::new(Driver::new(world.invariants)));
+    let driver = match (core.driver.take(), settings.without_invariants) {
+        (_, true) => None,
+        (None, false) => Some(Box::new(Driver::new(std::mem::take(&mut world.invariants)))),
+        (Some(mut last), false) => {
+            last.begin_again(&mut world.invariants);
+            Some(last)
+        }
+    };
     // Each by its name, so that none can be forgotten.
     let Core {
         seed: seed_place,
@@ -136,7 +125,7 @@ fn put(
         phase,
         end_ns,
         disk,
-        network: network_place,
+        network,
         unfinished,
         processes: processes_place,
         owners,
@@ -171,6 +160,7 @@ fn put(
         observations,
         violations,
         sqlite,
+        spare_world,
     } = core;
     *seed_place = seed;
     *plan_place = plan.clone();
@@ -180,7 +170,7 @@ fn put(
     *operations_begun = 0;
     *phase = if world.has_preparation { Phase::Setup } else { Phase::Chaos };
     *end_ns = u64::MAX;
-    *disk = Disk::new(
+    disk.begin_again(
         plan.persistence,
         DiskOptions {
             capacity_bytes: plan.disk_capacity_bytes,
@@ -188,12 +178,12 @@ fn put(
             ..DiskOptions::default()
         },
     );
-    *network_place = network;
+    network.begin_again(processes.iter().map(|process| process.name.as_str()));
     *unfinished = processes.iter().filter(|process| process.life != Life::Done).count();
     *processes_place = processes;
     *owners = 0;
     *next_pid = FIRST_PID;
-    *bystanders = Vec::new();
+    bystanders.clear();
     *machine_is_up = true;
     *machine_started_ns = 0;
     *machine_boots = 1;
@@ -206,7 +196,7 @@ fn put(
     ready.clear();
     ready.reserve(TASKS);
     *vacant = None;
-    *timers = Timers::default();
+    timers.clear();
     waiting.clear();
     controls.clear();
     controls.reserve(TASKS);
@@ -224,10 +214,43 @@ fn put(
     *driver_place = driver;
     *listener = settings.listener;
     *traced = crate::trace::layer::is_wanted();
-    *observations = RefCell::new(Observations::default());
-    *violations = Vec::new();
+    if !observations.get_mut().is_empty() {
+        *observations = RefCell::new(Observations::default());
+    }
+    violations.clear();
     *sqlite = crate::sqlite::State::default();
+    world.clear();
+    *spare_world = world;
     Ok(())
+}
+
+/// A process that has not started. `tasks` is an empty list, for its memory.
+fn process(plan: &Plan, spec: ProcessSpec, tasks: Vec<TaskId>) -> Process {
+    let ProcessSpec { role, index, restart, program } = spec;
+    let name = name_of(role, index);
+    Process {
+        skew_ns: plan.clock_skew_ns.get(&name).copied().unwrap_or(0),
+        name,
+        role,
+        index,
+        path: Path::of_process(role, index),
+        program: Some(program),
+        restart,
+        failures: 0,
+        life: Life::Down,
+        boot: 0,
+        pid: 0,
+        owner: Owner(0),
+        started_ns: 0,
+        tasks,
+        next_ordinal: 0,
+        shared_keys: 0,
+        terminating: false,
+        operation: 0,
+        positions: 0,
+        locks_claimed: 0,
+        streams: Streams::default(),
+    }
 }
 
 /// A core of no run yet.
@@ -277,5 +300,6 @@ fn blank(plan: &Rc<Plan>) -> Core {
         observations: RefCell::new(Observations::default()),
         violations: Vec::new(),
         sqlite: crate::sqlite::State::default(),
+        spare_world: World::default(),
     }
 }

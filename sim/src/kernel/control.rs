@@ -2,7 +2,7 @@
 
 use super::core::{Core, Phase};
 use super::executor::{Executor, Stage};
-use super::process::{Exit, Life, Process, Program, RestartPolicy, Running};
+use super::process::{Exit, Life, Process, Program, RestartPolicy};
 use super::run::panic_text;
 use super::task::{Task, TaskState, Timer, WaitKey, WakeState};
 use crate::plan::StrategyPlan;
@@ -29,8 +29,6 @@ pub(crate) enum Control {
     /// SIGKILL; a bystander has the PID for so many nanoseconds.
     ReusePid(ProcessId, u64),
     Calm,
-    /// A task that a program has started.
-    Install(Identity, Running),
 }
 
 impl Executor {
@@ -48,12 +46,6 @@ impl Executor {
                     self.kill(process, &Ended::Crashed);
                 }
                 self.kernel.with(|core| core.power_loss(id, down_ns));
-            }
-            Control::Install(identity, program) => {
-                // Its process may have been killed in the step that started it.
-                if self.kernel.with(|core| core.is_current(&identity)) {
-                    self.slot(identity.task).program = Some(Stage::Running(program));
-                }
             }
             Control::Terminate(process, grace_ns) => self.kernel.with(|core| core.terminate(process, grace_ns)),
             Control::Pause(process, for_ns) => self.kernel.with(|core| core.pause(process, for_ns)),
@@ -78,14 +70,14 @@ impl Executor {
     /// Ends a process at once: its locks, descriptors and memory are gone before anything else steps.
     fn kill(&mut self, process: ProcessId, ended: &Ended) {
         let Some(tasks) = self.kernel.with(|core| core.begin_end(process)) else { return };
-        self.drop_programs(tasks);
-        self.kernel.with(|core| core.finish_end(process, ended));
+        self.drop_programs(&tasks);
+        self.kernel.with(|core| core.finish_end(process, ended, tasks));
     }
 
     /// Destructors run here, and C code leaves by its error paths: all their calls are inert by now. One that panics has its process
     /// blamed, and the others go on.
-    fn drop_programs(&mut self, tasks: Vec<TaskId>) {
-        for task in tasks {
+    fn drop_programs(&mut self, tasks: &[TaskId]) {
+        for &task in tasks {
             let Some(slot) = self.slots.get_mut(task.0 as usize) else { continue };
             let program = slot.program.take();
             slot.resumable = None;
@@ -106,11 +98,11 @@ impl Executor {
     pub(super) fn shut_down(&mut self) {
         for process in self.kernel.with(|core| core.live_processes()) {
             let tasks = self.kernel.with(|core| core.begin_end(process)).unwrap_or_default();
-            self.drop_programs(tasks);
+            self.drop_programs(&tasks);
             self.kernel.with(|core| core.sqlite.after_unwind());
         }
-        // A task that was started in the last step holds the kernel, and the kernel holds it.
-        drop(self.kernel.with(|core| std::mem::take(&mut core.controls)));
+        // A task that was started in a step that panicked holds the kernel, and the kernel holds it.
+        drop(self.kernel.take_started());
     }
 }
 
@@ -145,10 +137,6 @@ impl Core {
         let child = self.new_task(by.process, CallKind::Start);
         self.strategy.spawned(by.process, parent, child.ordinal);
         child
-    }
-
-    pub(crate) fn install(&mut self, identity: Identity, program: Running) {
-        self.controls.push_back(Control::Install(identity, program));
     }
 
     /// Whether the task that `identity` names has ended.
@@ -240,7 +228,10 @@ impl Core {
     }
 
     /// The second half: futures are gone; the event, those whom it wakes, and the restart.
-    fn finish_end(&mut self, id: ProcessId, ended: &Ended) {
+    fn finish_end(&mut self, id: ProcessId, ended: &Ended, mut tasks: Vec<TaskId>) {
+        // What the first half gave comes back for its memory.
+        tasks.clear();
+        self.processes[id.0 as usize].tasks = tasks;
         self.sqlite.after_unwind();
         self.strategy.ended(id);
         self.emit_of(id, Body::Ended(ended));

@@ -8,6 +8,7 @@ use super::run::Listener;
 use super::task::{Task, TaskState, Timer, WaitKey};
 use super::timers::Timers;
 use super::view::View;
+use super::world::World;
 use crate::errno::Errno;
 use crate::invariant::{Driver, Violation};
 use crate::metrics::Observations;
@@ -108,6 +109,8 @@ pub(crate) struct Core {
     pub(super) observations: RefCell<Observations>,
     pub(super) violations: Vec<Violation>,
     pub(crate) sqlite: crate::sqlite::State,
+    /// An empty one, for the memory of its lists.
+    pub(super) spare_world: World,
 }
 
 impl Core {

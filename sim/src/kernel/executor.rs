@@ -157,6 +157,9 @@ impl Executor {
             *resumable = left;
         }
         self.kernel.poll_ends();
+        if let Some((started, program)) = self.kernel.take_started() {
+            self.slot(started.task).program = Some(Stage::Running(program));
+        }
         let is_unused = self.kernel.take_unused_grant();
         match poll {
             Poll::Ready(exit) => self.ended(task, exit),

@@ -1,6 +1,8 @@
 //! The handle on the kernel that `Sys` and the executor share: how a call gets from a program to the core and back.
 
 use super::core::Core;
+use super::process::Running;
+use super::world::World;
 use crate::blocking::Resume;
 use crate::errno::Errno;
 use crate::sys::Identity;
@@ -23,6 +25,10 @@ struct Shared {
     own_waker: Cell<*const ()>,
     /// Blocking code that the polled task has left suspended, until the executor takes it.
     resumable: Cell<Option<Rc<dyn Resume>>>,
+    /// The program of a task that the polled task has started, until the executor takes it. A poll starts one at most: each takes a step.
+    started: Cell<Option<(Identity, Running)>>,
+    /// Whether there is one. Apart: a look takes one load, and is taken at each step.
+    has_started: Cell<bool>,
 }
 
 const NO_TASK: TaskId = TaskId(u32::MAX);
@@ -35,8 +41,9 @@ thread_local! {
 impl Kernel {
     pub(super) fn new(core: Core) -> Kernel {
         let (granted, polled, own_waker) = (Cell::new(NO_TASK), Cell::new(NO_TASK), Cell::new(std::ptr::null()));
-        let resumable = Cell::new(None);
-        Kernel(Rc::new(Shared { core: RefCell::new(core), granted, polled, own_waker, resumable }))
+        let (resumable, started, has_started) = (Cell::new(None), Cell::new(None), Cell::new(false));
+        let core = RefCell::new(core);
+        Kernel(Rc::new(Shared { core, granted, polled, own_waker, resumable, started, has_started }))
     }
 
     /// The kernel of the last run on the thread, if that was left.
@@ -53,6 +60,11 @@ impl Kernel {
         if Rc::strong_count(&self.0) == 1 {
             SPARE.set(Some(self));
         }
+    }
+
+    /// An empty world with room in it.
+    pub(super) fn spare_world(&self) -> World {
+        self.with(|core| std::mem::take(&mut core.spare_world))
     }
 
     /// Looks at or changes the machine. Never held across a poll.
@@ -99,6 +111,19 @@ impl Kernel {
     #[inline]
     pub(super) fn take_resumable(&self) -> Option<Rc<dyn Resume>> {
         self.0.resumable.take()
+    }
+
+    /// The polled task has started another one.
+    #[inline]
+    pub(crate) fn starts(&self, identity: Identity, program: Running) {
+        self.0.started.set(Some((identity, program)));
+        self.0.has_started.set(true);
+    }
+
+    /// The task that the last poll has started, and its program.
+    #[inline(always)]
+    pub(super) fn take_started(&self) -> Option<(Identity, Running)> {
+        if self.0.has_started.replace(false) { self.0.started.take() } else { None }
     }
 
     /// Whether the call that this task announced has been picked.

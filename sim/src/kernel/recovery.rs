@@ -5,7 +5,7 @@ use super::begin::core;
 use super::crash_points::Explorer;
 use super::handle::Kernel;
 use super::process::{Exit, RestartPolicy};
-use super::run::{Settings, carry_out, in_simulation, seed_of_std};
+use super::run::{Settings, carry_out, drop_programs, in_simulation, seed_of_std};
 use super::view::View;
 use super::world::World;
 use crate::invariant::{Invariant, Recovered, Violation};
@@ -98,11 +98,11 @@ pub(super) fn recover(
         std::mem::swap(&mut core.disk, disk);
         let kernel = Kernel::new(core);
         carry_out(&kernel, &mut Explorer::none(), !scenario.is_self_contained());
-        let (violation, recovered_ns, boot_id, programs) = kernel.with(|core| {
+        let (violation, recovered_ns, boot_id) = kernel.with(|core| {
             std::mem::swap(&mut core.disk, disk);
-            (core.violations.pop(), core.now_ns, core.boot_id(), core.take_programs())
+            (core.violations.pop(), core.now_ns, core.boot_id())
         });
-        drop(programs);
+        drop_programs(&kernel);
         let ended = ended.take();
         let failed = ended.iter().find(|recovered| recovered.exit.code != 0).cloned().filter(|_| violation.is_none());
         let processes = match (violation, &failed) {

@@ -5,9 +5,8 @@ use super::core::{Core, Phase};
 use super::crash_points::Explorer;
 use super::executor::Executor;
 use super::handle::Kernel;
-use super::process::Program;
 use super::view::View;
-use super::world::{PREPARATION, World};
+use super::world::PREPARATION;
 use crate::blocking::{Apart, apart};
 use crate::invariant::{CrashPoints, Violation};
 use crate::metrics::Observations;
@@ -228,20 +227,20 @@ pub(super) fn simulate<'a>(
     apart: Option<Apart<'a>>,
 ) -> Result<Outcome, RunError> {
     crate::sqlite::begin_run();
-    let mut world = World::default();
+    let spare = Kernel::spare();
+    let mut world = spare.as_ref().map(Kernel::spare_world).unwrap_or_default();
     scenario.populate(plan, &mut world);
     let crash_points = settings.crash_points;
     let is_thread_used = apart.is_none();
-    let kernel = begin(shared_plan, world, settings, first_run)?;
+    let kernel = begin(spare, shared_plan, world, settings, first_run)?;
     let mut explorer = match apart {
         Some(apart) => Explorer::new(crash_points, scenario, plan, apart, &kernel),
         None => Explorer::none(),
     };
     carry_out(&kernel, &mut explorer, !scenario.is_self_contained());
     kernel.with(|core| core.finish());
-    let (outcome, programs) = kernel.with(|core| (core.outcome(), core.take_programs()));
-    // Dropped while nobody looks at the machine: what a scenario keeps between boots may hold files of it.
-    drop(programs);
+    let outcome = kernel.with(|core| core.outcome());
+    drop_programs(&kernel);
     if is_thread_used {
         drop(explorer);
         kernel.leave();
@@ -280,6 +279,13 @@ pub(super) fn carry_out(kernel: &Kernel, explorer: &mut Explorer<'_>, moves_std_
     executor.shut_down();
 }
 
+/// Drops the programs of all processes, while nobody looks at the machine: what a scenario keeps between boots may hold files of it.
+pub(super) fn drop_programs(kernel: &Kernel) {
+    for index in 0..kernel.with(|core| core.processes.len()) {
+        drop(kernel.with(|core| core.processes[index].program.take()));
+    }
+}
+
 pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
@@ -309,11 +315,6 @@ impl Core {
             self.violations.extend(violations);
             self.driver = Some(driver);
         }
-    }
-
-    /// Takes the programs of all processes out: they hold whatever the scenario gave them.
-    pub(super) fn take_programs(&mut self) -> Vec<Option<Program>> {
-        self.processes.iter_mut().map(|process| process.program.take()).collect()
     }
 
     fn outcome(&mut self) -> Outcome {

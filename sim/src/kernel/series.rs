@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 /// Runs plans of one scenario in turn, nearly all of them on one thread, and hands over each outcome, which is the one that [`crate::run`] gives. What std keeps
-/// for a thread is watched: where a program makes a hash map of std's, its plan is run again on a fresh thread. Not noticed is a program that keeps something in
-/// a thread-local of its own from one run to the next: none may.
+/// for a thread is watched: where a program makes a hash map of std's, its plan is run again on a fresh thread, perhaps with some others. Not noticed is a program
+/// that keeps something in a thread-local of its own from one run to the next: none may.
 ///
 /// A scenario that is self-contained ([`Scenario::is_self_contained`]) is served best: all of its runs share a madsim runtime, too, and a program that draws
 /// from it after all is noticed as well.
@@ -134,30 +134,31 @@ where
         let mut attempts: Vec<(Rc<Plan>, Attempt)> = Vec::with_capacity(AHEAD_MAX);
         // A violation is what one looks for: whoever does so should hear of it before more is run. But who goes on after each needn't hear of every one at once.
         let mut violations_max = 1;
+        // One look at the rulers costs what some steps do, so it is for a handful of runs. Whatever they have touched they have touched together, and each is
+        // run again: after that there are few of them, and more each time that nothing was touched.
+        let mut runs_max = AHEAD_MAX;
         while begun.has_room() {
             self.ask_ahead(AHEAD_MAX);
             if self.ahead.is_empty() {
                 return Ok(Progress::Over);
             }
-            let mut violations = 0;
-            runtime.block_on(async {
+            let handful = || self.run_handful(&mut attempts, runs_max, violations_max);
+            let violations = runtime.block_on(async {
                 begun.pass_by();
-                while let Some(plan) = self.ahead.pop_front().map(Rc::new) {
-                    let settings = (self.settings)();
-                    let attempt = can_follow(&settings)
-                        .then(|| begun.untouched(|| run_on_used_thread(self.scenario, &plan, settings, true)));
-                    let attempt = attempt.flatten();
-                    let runs_on = matches!(&attempt, Some(Ok(_)));
-                    violations += usize::from(matches!(&attempt, Some(Ok(outcome)) if !outcome.passed()));
-                    attempts.push((plan, attempt));
-                    if !runs_on || violations == violations_max {
-                        break;
+                begun.untouched(handful)
+            });
+            match violations {
+                Some(violations) => {
+                    runs_max = (runs_max * 2).min(AHEAD_MAX);
+                    if violations > 0 {
+                        // What is run in vain after one that ends the series after all is less than a handful.
+                        violations_max = (violations_max * 2).min(AHEAD_MAX);
                     }
                 }
-            });
-            if violations > 0 {
-                // What is run in vain after one that ends the series after all is less than a handful.
-                violations_max = (violations_max * 2).min(AHEAD_MAX);
+                None => {
+                    runs_max = 1;
+                    attempts.iter_mut().for_each(|(_, attempt)| *attempt = None);
+                }
             }
             for (plan, attempt) in attempts.drain(..) {
                 if self.hand_over(&plan, attempt)?.is_break() {
@@ -166,6 +167,30 @@ where
             }
         }
         Ok(Progress::ThreadIsUsedUp)
+    }
+
+    /// Runs so many plans at most, until one can't be run or until there are so many violations. Gives how many there were.
+    fn run_handful(
+        &mut self,
+        attempts: &mut Vec<(Rc<Plan>, Attempt)>,
+        runs_max: usize,
+        violations_max: usize,
+    ) -> usize {
+        let mut violations = 0;
+        while attempts.len() < runs_max
+            && violations < violations_max
+            && let Some(plan) = self.ahead.pop_front().map(Rc::new)
+        {
+            let settings = (self.settings)();
+            let attempt = can_follow(&settings).then(|| run_on_used_thread(self.scenario, &plan, settings, true));
+            let runs_on = matches!(&attempt, Some(Ok(_)));
+            violations += usize::from(matches!(&attempt, Some(Ok(outcome)) if !outcome.passed()));
+            attempts.push((plan, attempt));
+            if !runs_on {
+                break;
+            }
+        }
+        violations
     }
 
     /// Asks for plans until so many are there.

@@ -29,6 +29,14 @@ pub struct World {
 }
 
 impl World {
+    /// Takes everything out.
+    pub(super) fn clear(&mut self) {
+        let World { processes, has_preparation, invariants } = self;
+        processes.clear();
+        *has_preparation = false;
+        invariants.clear();
+    }
+
     /// Adds a process. Its name is `ROLE-INDEX`; its program is made afresh at each boot.
     pub fn process<F>(&mut self, role: &'static str, index: u32, program: impl Fn(Sys) -> F + 'static) -> ProcessId
     where

@@ -19,17 +19,27 @@ impl<T> Default for ByTask<T> {
 
 impl<T> ByTask<T> {
     /// The value of the task that announced `call`; made when there is none.
+    #[inline]
     pub(super) fn of(&mut self, call: &Ready, make: impl FnOnce() -> T) -> &mut T {
+        let place = call.task.0 as usize;
+        let is_its = |(process, ordinal, _): &(ProcessId, u32, T)| (*process, *ordinal) == (call.process, call.ordinal);
+        if !self.slots.get(place).and_then(Option::as_ref).is_some_and(is_its) {
+            self.put(call, make());
+        }
+        match &mut self.slots[place] {
+            Some((_, _, value)) => value,
+            None => unreachable!("it has just been put there"),
+        }
+    }
+
+    #[inline(never)]
+    fn put(&mut self, call: &Ready, value: T) {
         let place = call.task.0 as usize;
         if self.slots.len() <= place {
             self.slots.reserve(TASKS.saturating_sub(self.slots.len()));
             self.slots.resize_with(place + 1, || None);
         }
-        let slot = &mut self.slots[place];
-        if slot.as_ref().is_some_and(|(process, ordinal, _)| (*process, *ordinal) != (call.process, call.ordinal)) {
-            *slot = None;
-        }
-        &mut slot.get_or_insert_with(|| (call.process, call.ordinal, make())).2
+        self.slots[place] = Some((call.process, call.ordinal, value));
     }
 
     /// The value of a task, if it has one.

@@ -92,7 +92,7 @@ impl Shared {
     }
 
     /// Whether the call touches any of it, and where that is in `things`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn touched(&self, call: &Ready) -> (bool, u32) {
         if !self.is_plain {
             return self.looked_for(call);
@@ -101,6 +101,7 @@ impl Shared {
         ((slot.key == call.object) & (slot.kinds >> call.kind as u64 & 1 == 1), slot.thing)
     }
 
+    #[inline(never)]
     fn looked_for(&self, call: &Ready) -> (bool, u32) {
         let key = key(call);
         let first = place(key, self.multiplier, self.shift);
@@ -112,7 +113,7 @@ impl Shared {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn place(key: u64, multiplier: u64, shift: u32) -> usize {
     (key.wrapping_mul(multiplier) >> shift) as usize
 }

@@ -64,6 +64,12 @@ impl StepCounts {
         self.0.steps
     }
 
+    /// Those of nothing but what is shared.
+    #[cfg(test)]
+    pub(super) fn of(shared: Vec<Touched>) -> StepCounts {
+        StepCounts(Arc::new(Counts { shared: Shared::new(shared), ..Counts::default() }))
+    }
+
     /// Steps of each task.
     pub(super) fn by_task(&self) -> &[Steps] {
         &self.0.by_task

@@ -1,6 +1,7 @@
 //! `surw`: selectively uniform (Zhao, Wolff, Mathur and Roychoudhury, ASPLOS 2025). The seed draws what counts: everything that several tasks touch, or one
 //! such thing. The orders in which it is touched are about equally likely, and everything else goes at random.
 
+use super::footprint::{KINDS_ON_OBJECTS, NOTHING};
 use super::step_counts::{StepCounts, Steps, TaskKey};
 use super::urw::Left;
 use super::{Ready, Strategy};
@@ -13,12 +14,14 @@ pub struct Surw {
     left: Left,
     /// Whether somebody has touched what counts since `intended` was drawn.
     is_touched: bool,
-    /// Who touches it next, whether it is there already or not; `None`: as far as one knows all is done, and nobody is held back.
-    intended: Option<TaskKey>,
+    /// Who touches it next, whether it is there already or not; [`NOBODY`]: as far as one knows all is done, and nobody is held back.
+    intended: u64,
 }
 
 /// What counts.
 struct What {
+    /// The objects, if they are few and none is a name: the others are [`NOTHING`].
+    few: Option<[u64; FEW_THINGS]>,
     counts: StepCounts,
     /// Where among the things that tasks share the only one is; [`ALL`]: all of them count.
     only: u32,
@@ -26,11 +29,39 @@ struct What {
 
 const ALL: u32 = u32::MAX;
 
+/// So many things, or fewer, are compared one by one: in short programs, where one thing counts, and in many others.
+const FEW_THINGS: usize = 3;
+
 impl What {
-    #[inline]
+    // Asked for each ready call at each step.
+    #[inline(always)]
     fn is_touched_by(&self, call: &Ready) -> bool {
+        match &self.few {
+            Some(objects) => {
+                let is_one = objects.iter().fold(false, |is_one, object| is_one | (*object == call.object));
+                is_one & (KINDS_ON_OBJECTS >> call.kind as u64 & 1 == 1)
+            }
+            None => self.looked_for(call),
+        }
+    }
+
+    #[inline(never)]
+    fn looked_for(&self, call: &Ready) -> bool {
         let (is_shared, thing) = self.counts.shared().touched(call);
         is_shared & ((self.only == ALL) | (self.only == thing))
+    }
+
+    /// Of the things that tasks share all, or the only one.
+    fn new(counts: StepCounts, one: Option<usize>) -> What {
+        let things = counts.shared().things();
+        let counted = one.map_or(things, |one| &things[one..=one]);
+        let are_few = counted.len() <= FEW_THINGS && counted.iter().all(|thing| thing.object != 0);
+        let few = are_few.then(|| {
+            let mut objects = [NOTHING; FEW_THINGS];
+            objects.iter_mut().zip(counted).for_each(|(object, thing)| *object = thing.object);
+            objects
+        });
+        What { few, counts, only: one.map_or(ALL, |one| one as u32) }
     }
 }
 
@@ -54,63 +85,118 @@ impl Surw {
         let one = one.filter(|_| !stream.chance(SEEDS_OF_ALL, SEEDS));
         let touches = one.map_or(shared.tasks(), |one| shared.things()[one].tasks.as_slice());
         let left = Left::new(touches.iter().map(|(task, times)| Steps::of(*task, *times)));
-        let only = one.map_or(ALL, |one| one as u32);
-        Surw { stream, what: What { counts, only }, left, is_touched: true, intended: None }
+        Surw { stream, what: What::new(counts, one), left, is_touched: true, intended: NOBODY }
     }
 }
 
+/// A call's task.
+#[inline(always)]
+fn task(call: &Ready) -> TaskKey {
+    (call.process, call.ordinal)
+}
+
 /// A task in one number.
-#[inline]
+#[inline(always)]
 fn number((process, ordinal): TaskKey) -> u64 {
     u64::from(process.0) << 32 | u64::from(ordinal)
 }
+
+/// No task's number.
+const NOBODY: u64 = u64::MAX;
 
 /// In lists that are no longer all calls are looked at.
 const SHORT: usize = 6;
 /// In others so many are drawn first, one after the other, until one is not held back: of those that aren't, each is as likely as by looking at all.
 const TRIES: usize = 3;
+/// So many calls have a bit each.
+const BITS: usize = u64::BITS as usize;
+
+/// A bit for each of so many calls at most, the first one's lowest.
+// Without branches: what is asked is as good as random, and a processor that guesses wrong loses more time than the rest takes.
+#[inline(always)]
+fn bits(calls: &[Ready], is_it: impl Fn(&Ready) -> bool) -> u64 {
+    calls.iter().rev().fold(0, |bits, call| bits << 1 | u64::from(is_it(call)))
+}
 
 impl Surw {
-    /// The calls that are not held back while a task is meant, a bit for each.
-    // Without branches: whether a call is held is as good as random, and a processor that guesses wrong loses more time than the rest takes.
-    #[inline]
-    fn free(&self, calls: &[Ready], meant: u64) -> u64 {
-        calls.iter().rev().fold(0, |free, call| free << 1 | u64::from(!self.is_held(call, meant)))
+    #[inline(always)]
+    fn is_held(&self, call: &Ready) -> bool {
+        self.what.is_touched_by(call) & (number(task(call)) != self.intended)
     }
 
+    /// Who touches next, of those that have some left, and of those of `again`: calls that had to wait, and touch when they go on.
+    #[inline(always)]
+    fn intend(&mut self, waited: usize, again: impl FnOnce(usize) -> TaskKey) {
+        self.is_touched = false;
+        self.intended = self.left.draw(waited, again, &mut self.stream).map_or(NOBODY, number);
+    }
+
+    /// The next step, where few calls are ready, and whether it touches what counts: what each touches is looked up once.
     #[inline]
-    fn is_held(&self, call: &Ready, meant: u64) -> bool {
-        self.what.is_touched_by(call) & (number((call.process, call.ordinal)) != meant)
+    fn next_of_few(&mut self, ready: &[Ready]) -> (usize, bool) {
+        // Two lists of bits in one: a walk through the calls costs as much as either.
+        let both = ready.iter().rev().fold(0, |both, call| {
+            both << 1 | u64::from(self.what.is_touched_by(call)) | u64::from(call.is_again) << u32::BITS
+        });
+        let touching = both & FEW;
+        if self.is_touched {
+            let again = (both >> u32::BITS & touching) as usize;
+            self.intend(usize::from(COUNTS[again]), |nth| task(&ready[usize::from(NTH[again][nth])]));
+        }
+        let others = bits(ready, |call| number(task(call)) != self.intended);
+        let held = if self.intended == NOBODY { 0 } else { touching & others };
+        let free = (!held & (FEW >> (SHORT - ready.len()))) as usize;
+        let choice = match self.drawn_of(u32::from(COUNTS[free])) {
+            Some(drawn) => usize::from(NTH[free][drawn as usize]),
+            None => self.left.pick(ready, &mut self.stream),
+        };
+        (choice, touching >> choice & 1 == 1)
+    }
+
+    /// The same, where many are.
+    // Apart: it would take the registers of the other.
+    #[inline(never)]
+    fn next_of_many(&mut self, ready: &[Ready]) -> (usize, bool) {
+        if self.is_touched {
+            let is_again = |index: &usize| ready[*index].is_again && self.what.is_touched_by(&ready[*index]);
+            let again: Vec<usize> = (0..ready.len()).filter(is_again).collect();
+            self.intend(again.len(), |nth| task(&ready[again[nth]]));
+        }
+        let choice = match self.pick_free(ready) {
+            Some(choice) => choice,
+            None => self.left.pick(ready, &mut self.stream),
+        };
+        (choice, self.what.is_touched_by(&ready[choice]))
     }
 
     /// One of the calls that are not held back; `None`: all are.
     #[inline]
     fn pick_free(&mut self, ready: &[Ready]) -> Option<usize> {
         let any = ready.len() as u32;
-        let Some(meant) = self.intended.map(number) else { return self.drawn_of(any).map(|drawn| drawn as usize) };
-        if ready.len() > SHORT {
-            for _ in 0..TRIES {
-                let drawn = self.drawn_of(any)? as usize;
-                if !self.is_held(&ready[drawn], meant) {
-                    return Some(drawn);
-                }
+        if self.intended == NOBODY {
+            return self.drawn_of(any).map(|drawn| drawn as usize);
+        }
+        for _ in 0..TRIES {
+            let drawn = self.drawn_of(any)? as usize;
+            if !self.is_held(&ready[drawn]) {
+                return Some(drawn);
             }
         }
-        if ready.len() > u64::BITS as usize {
-            return self.pick_free_of_many(ready, meant);
+        if ready.len() > BITS {
+            return self.pick_free_of_more(ready);
         }
-        let free = self.free(ready, meant);
+        let free = bits(ready, |call| !self.is_held(call));
         let drawn = self.drawn_of(free.count_ones())?;
         Some(nth_bit(free, drawn))
     }
 
     #[cold]
-    fn pick_free_of_many(&mut self, ready: &[Ready], meant: u64) -> Option<usize> {
-        let words: Vec<u64> = ready.chunks(u64::BITS as usize).map(|calls| self.free(calls, meant)).collect();
+    fn pick_free_of_more(&mut self, ready: &[Ready]) -> Option<usize> {
+        let words: Vec<u64> = ready.chunks(BITS).map(|calls| bits(calls, |call| !self.is_held(call))).collect();
         let mut drawn = self.drawn_of(words.iter().map(|word| word.count_ones()).sum())?;
         for (index, word) in words.into_iter().enumerate() {
             if drawn < word.count_ones() {
-                return Some(index * u64::BITS as usize + nth_bit(word, drawn));
+                return Some(index * BITS + nth_bit(word, drawn));
             }
             drawn -= word.count_ones();
         }
@@ -126,28 +212,110 @@ impl Surw {
 
 /// The place of the n-th of the bits that are set.
 #[inline]
-fn nth_bit(mut bits: u64, nth: u32) -> usize {
-    (0..nth).for_each(|_| bits &= bits - 1);
+const fn nth_bit(mut bits: u64, nth: u32) -> usize {
+    let mut passed = 0;
+    while passed < nth {
+        bits &= bits - 1;
+        passed += 1;
+    }
     bits.trailing_zeros() as usize
 }
 
+/// A bit for each call of a short list.
+const FEW: u64 = (1 << SHORT) - 1;
+/// How many of the bits of a short list are set, by these bits.
+static COUNTS: [u8; 1 << SHORT] = {
+    let (mut counts, mut bits) = ([0; 1 << SHORT], 0);
+    while bits < counts.len() {
+        counts[bits] = bits.count_ones() as u8;
+        bits += 1;
+    }
+    counts
+};
+/// As [`nth_bit`], by the bits of a short list: how often one goes round there can't be guessed.
+static NTH: [[u8; SHORT]; 1 << SHORT] = {
+    let (mut places, mut bits) = ([[0; SHORT]; 1 << SHORT], 0usize);
+    while bits < places.len() {
+        let mut nth = 0;
+        while nth < bits.count_ones() {
+            places[bits][nth as usize] = nth_bit(bits as u64, nth) as u8;
+            nth += 1;
+        }
+        bits += 1;
+    }
+    places
+};
+
 impl Strategy for Surw {
     fn next(&mut self, ready: &[Ready], _now_ns: u64) -> usize {
-        if std::mem::take(&mut self.is_touched) {
-            let again = ready.iter().filter(|call| call.is_again && self.what.is_touched_by(call));
-            let again = again.map(|call| (call.process, call.ordinal));
-            self.intended = self.left.draw(again, &mut self.stream);
-        }
-        let choice = match self.pick_free(ready) {
-            Some(choice) => choice,
-            // All want to touch it, and nobody of them was meant, or who was meant waits: one is drawn by what is left.
-            None => self.left.pick(ready, &mut self.stream),
+        // Where all want to touch what counts, and nobody of them was meant, or who was meant waits, one is drawn by what is left.
+        let (choice, is_touching) = match ready.len() {
+            ..=SHORT => self.next_of_few(ready),
+            _ => self.next_of_many(ready),
         };
-        let chosen = &ready[choice];
-        if self.what.is_touched_by(chosen) {
-            self.left.taken(chosen);
+        if is_touching {
+            self.left.taken(&ready[choice]);
             self.is_touched = true;
         }
         choice
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shared::Touched;
+    use super::*;
+    use crate::trace::{CallKind, ProcessId, TaskId};
+
+    fn call(ordinal: u32, kind: CallKind, object: u64, is_again: bool) -> Ready {
+        Ready { due_ns: 0, object, task: TaskId(ordinal), process: ProcessId(0), ordinal, kind, is_again }
+    }
+
+    /// Counts of so many things, the names among them if one of them is to be 0.
+    fn counts(things: u64, first: u64) -> StepCounts {
+        let tasks = |object| vec![((ProcessId(0), 0), 2 + object), ((ProcessId(0), 1), 3)];
+        StepCounts::of((first..first + things).map(|object| Touched::new(object, tasks(object))).collect())
+    }
+
+    #[test]
+    fn few_things_are_told_as_many_are() {
+        for (things, first) in [(1, 1), (2, 1), (3, 4), (3, 0), (4, 1), (9, 0)] {
+            let ones = (0..things as usize).map(Some);
+            for one in ones.chain([None]) {
+                let what = What::new(counts(things, first), one);
+                for (object, kind) in (0..12).flat_map(|object| CallKind::ALL.iter().map(move |kind| (object, *kind))) {
+                    let call = call(0, kind, object, false);
+                    assert_eq!(what.is_touched_by(&call), what.looked_for(&call), "{things} {first} {one:?} {call:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_list_is_picked_from_as_a_long_one_is() {
+        let mut draws = Seed(1).stream("surw-test");
+        for _ in 0..3_000 {
+            let ready: Vec<Ready> = (0..=draws.below(SHORT as u64 - 1) as u32)
+                .map(|ordinal| {
+                    let kind = if draws.chance(2, 3) { CallKind::Mutex } else { CallKind::Yield };
+                    call(ordinal, kind, draws.below(4), draws.chance(1, 4))
+                })
+                .collect();
+            let seed = Seed(draws.bits());
+            let [mut few, mut many] = [0, 1].map(|_| Surw::new(seed, counts(2, 1)));
+            few.intended = number((ProcessId(0), draws.below(3) as u32));
+            many.intended = few.intended;
+            few.is_touched = draws.chance(1, 2);
+            many.is_touched = few.is_touched;
+            let chosen = few.next_of_few(&ready);
+            // What is drawn of a long list differs, and so does what comes of it: but not who is meant, and that nobody else touches.
+            let other = many.next_of_many(&ready);
+            assert_eq!(few.intended, many.intended, "{ready:?}");
+            for (choice, is_touching) in [chosen, other] {
+                assert_eq!(is_touching, few.what.is_touched_by(&ready[choice]), "{ready:?}");
+                let all_are_held = ready.iter().all(|call| few.is_held(call));
+                assert!(!few.is_held(&ready[choice]) || few.intended == NOBODY || all_are_held, "{ready:?}");
+            }
+        }
     }
 }

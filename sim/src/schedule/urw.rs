@@ -41,7 +41,19 @@ impl Left {
         Left { tasks, all, places: ByTask::default(), shares: Vec::new() }
     }
 
+    #[inline]
     fn place(&mut self, call: &Ready) -> usize {
+        // Where there is one process, and all of its tasks from the first on, no search is needed.
+        let first = self.tasks.first().map_or(0, |first| first.task.1);
+        let place = call.ordinal.wrapping_sub(first) as usize;
+        match self.tasks.get(place) {
+            Some(there) if there.task == (call.process, call.ordinal) && there.unborn_of.is_none() => place,
+            _ => self.searched(call),
+        }
+    }
+
+    #[inline(never)]
+    fn searched(&mut self, call: &Ready) -> usize {
         let tasks = &mut self.tasks;
         *self.places.of(call, || {
             let key = (call.process, call.ordinal);
@@ -79,17 +91,26 @@ impl Left {
         chosen.unwrap_or(0)
     }
 
-    /// A task, with a chance of what it has left, those of `again` one more; `None`: nobody has anything left.
-    pub(super) fn draw(&self, again: impl Iterator<Item = TaskKey> + Clone, stream: &mut Stream) -> Option<TaskKey> {
-        let waited = again.clone().count() as u64;
-        let mut drawn = stream.below(self.all + waited);
-        for Remaining { task, steps, .. } in &self.tasks {
-            if drawn < *steps {
-                return Some(*task);
-            }
-            drawn -= steps;
+    /// A task, with a chance of what it has left; and one of the tasks of `again`, of which there are `waited`, with a chance of one more each. `None`:
+    /// nobody has anything left.
+    #[inline]
+    pub(super) fn draw(
+        &self,
+        waited: usize,
+        again: impl FnOnce(usize) -> TaskKey,
+        stream: &mut Stream,
+    ) -> Option<TaskKey> {
+        let drawn = stream.below(self.all + waited as u64);
+        // Where it falls can't be guessed, so all are passed, without a branch.
+        let (mut passed, mut place) = (0, 0);
+        for Remaining { steps, .. } in &self.tasks {
+            passed += steps;
+            place += usize::from(passed <= drawn);
         }
-        again.clone().nth(drawn as usize)
+        match self.tasks.get(place) {
+            Some(Remaining { task, .. }) => Some(*task),
+            None => (drawn - passed < waited as u64).then(|| again((drawn - passed) as usize)),
+        }
     }
 
     /// The task has taken a step.

@@ -102,7 +102,7 @@ impl Sys {
                 *slot.borrow_mut() = Some(task.await);
                 Exit::success()
             });
-            self.kernel.with(|core| core.install(identity, running));
+            self.kernel.starts(identity, running);
             Poll::Ready(TaskHandle { identity, result })
         })
     }

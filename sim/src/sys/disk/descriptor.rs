@@ -75,6 +75,12 @@ impl Descriptors {
         self.get_mut(owner, fd).map(|description| std::mem::take(&mut description.owes_error))
     }
 
+    /// Whether none has ever been opened.
+    pub(super) fn are_unused(&self) -> bool {
+        let Descriptors { tables, descriptions, unused, opens } = self;
+        tables.is_empty() && descriptions.is_empty() && unused.is_empty() && opens.is_empty()
+    }
+
     pub(super) fn is_open(&self, inode: InodeId) -> bool {
         self.opens.contains_key(&inode)
     }

@@ -15,6 +15,10 @@ pub(super) struct FlockTable {
 }
 
 impl FlockTable {
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
     pub(super) fn release(&mut self, inode: InodeId, description: DescriptionId) -> bool {
         let Some(holders) = self.held.get_mut(&inode) else { return false };
         let before = holders.len();

@@ -71,6 +71,58 @@ impl Disk {
         Disk::of_digest(persistence, options, Some((0, *EMPTY)))
     }
 
+    /// Makes a disk an empty one, whatever it was before.
+    pub(crate) fn begin_again(&mut self, persistence: Persistence, options: DiskOptions) {
+        if self.is_untouched() {
+            self.persistence = persistence;
+            self.options = options;
+            self.now_ns = 0;
+        } else {
+            *self = Disk::new(persistence, options);
+        }
+    }
+
+    /// Whether nothing has ever been done to it: many short runs leave it so.
+    fn is_untouched(&self) -> bool {
+        // Each by its name, so that none can be forgotten.
+        let Disk {
+            persistence: _,
+            options: _,
+            inodes,
+            names,
+            dirty,
+            diverged,
+            descriptors,
+            flocks,
+            range_locks,
+            released,
+            next_inode,
+            next_sequence,
+            now_ns: _,
+            blocks_used,
+            dirty_bytes,
+            pending_count,
+            durable_version,
+            // That of this durable image.
+            durable_digest: _,
+        } = self;
+        let has_made_none = *next_inode == ROOT.0 + 1 && *next_sequence == 1 && *durable_version == 0;
+        let has_nothing = *blocks_used == 0 && *dirty_bytes == 0 && *pending_count == 0;
+        let is_open_nowhere = descriptors.are_unused() && flocks.is_empty() && range_locks.is_empty();
+        let is_root_alone = || {
+            let root = inodes.get(&ROOT).filter(|_| inodes.len() == 1);
+            root.is_some_and(|root| EMPTY_ROOT.with(|empty| Rc::ptr_eq(root, empty)))
+        };
+        has_made_none
+            && has_nothing
+            && is_open_nowhere
+            && dirty.is_empty()
+            && diverged.is_empty()
+            && released.is_empty()
+            && is_root_alone()
+            && NONE.with(|none| Rc::ptr_eq(names, none))
+    }
+
     /// An empty disk, with what is known of its durable digest.
     fn of_digest(persistence: Persistence, options: DiskOptions, durable_digest: Option<(u64, Digest)>) -> Disk {
         let mut inodes = BTreeMap::new();

@@ -35,6 +35,10 @@ pub(super) struct RangeLockTable {
 }
 
 impl RangeLockTable {
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
     fn of(&self, inode: InodeId) -> &[RangeLock] {
         self.held.iter().find(|(id, _)| *id == inode).map(|(_, locks)| locks.as_slice()).unwrap_or_default()
     }

@@ -108,6 +108,26 @@ impl Network {
         Network { names, by_name, ..Network::default() }
     }
 
+    /// Makes it that of a run that begins. Names stay where they are the same, as in most runs that follow each other.
+    pub(crate) fn begin_again<'a>(&mut self, names: impl Iterator<Item = &'a str> + Clone) {
+        if !self.names.iter().map(Rc::as_ref).eq(names.clone()) {
+            *self = Network::new(names);
+        } else if !self.is_unused() {
+            let (names, by_name) = (std::mem::take(&mut self.names), std::mem::take(&mut self.by_name));
+            *self = Network { names, by_name, ..Network::default() };
+        }
+    }
+
+    /// Whether nobody has ever sent or awaited anything.
+    fn is_unused(&self) -> bool {
+        // Each by its name, so that none can be forgotten.
+        let Network { names: _, by_name: _, sent, mailboxes, flights, next_flight, held, past, partitions, unread } =
+            self;
+        let is_silent =
+            sent.is_empty() && flights.is_empty() && *next_flight == 0 && held.is_empty() && past.is_empty();
+        is_silent && mailboxes.is_empty() && partitions.is_empty() && unread.is_empty()
+    }
+
     /// The mailbox at an address, whether somebody is there or not; `None` if no process has the name.
     pub(crate) fn find(&self, address: &Address) -> Option<MailboxKey> {
         let place = self.by_name.binary_search_by(|(name, _)| name.cmp(&address.process)).ok()?;
