@@ -136,3 +136,10 @@ pub fn earliest(ready: &[Ready]) -> usize {
     }
     best
 }
+
+/// The place of the n-th of the bits that are set.
+#[inline]
+fn nth_bit(mut bits: u64, nth: u32) -> usize {
+    (0..nth).for_each(|_| bits &= bits - 1);
+    bits.trailing_zeros() as usize
+}
