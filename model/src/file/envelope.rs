@@ -8,6 +8,9 @@ use twox_hash::XxHash3_64;
 const HEADER_BYTES: usize = FORMAT.len() + 1 + 10 + 1 + 16 + 1;
 const FORMAT: &str = "seedstorm/1";
 
+/// Room for this many bytes is made at once: most files that are sealed are shorter.
+const SEALED_BYTES: usize = 1024;
+
 /// Why bytes are no whole value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
@@ -38,9 +41,13 @@ pub enum Damage {
 /// # Errors
 /// A value that JSON can't hold: a map with keys that are no text.
 pub fn seal<T: Serialize>(value: &T) -> Result<Vec<u8>, Damage> {
-    let body = serde_json::to_vec(value).map_err(|error| Damage::Value(error.to_string()))?;
-    let mut sealed = format!("{FORMAT} {:010} {:016x}\n", body.len(), XxHash3_64::oneshot(&body)).into_bytes();
-    sealed.extend_from_slice(&body);
+    // The header's place first: the value is written where it stays.
+    let mut sealed = Vec::with_capacity(SEALED_BYTES);
+    sealed.resize(HEADER_BYTES, 0);
+    serde_json::to_writer(&mut sealed, value).map_err(|error| Damage::Value(error.to_string()))?;
+    let (header, body) = sealed.split_at_mut(HEADER_BYTES);
+    let text = format!("{FORMAT} {:010} {:016x}\n", body.len(), XxHash3_64::oneshot(body));
+    header.copy_from_slice(text.as_bytes());
     Ok(sealed)
 }
 

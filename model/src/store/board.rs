@@ -21,10 +21,12 @@ struct Entry {
 impl Entry {
     fn read(connection: &Connection, key: &str) -> rusqlite::Result<Entry> {
         let mut select = connection.prepare_cached("SELECT version, value FROM session_state WHERE key = ?1")?;
-        let found =
-            select.query_row([key], |row| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, String>(1)?))).optional()?;
-        let (version, value) = found.unwrap_or_default();
-        let writes = value.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
+        // The value isn't copied: of a long one only the front is of use.
+        let found = select.query_row([key], |row| {
+            let writes = row.get_ref(1)?.as_str()?.split(' ').next().and_then(|count| count.parse().ok());
+            Ok((row.get::<_, i64>(0)? as u64, writes.unwrap_or(0)))
+        });
+        let (version, writes) = found.optional()?.unwrap_or_default();
         Ok(Entry { key: key.to_owned(), version, writes })
     }
 

@@ -76,19 +76,19 @@ impl Invariant for BoardSerializable {
         Interest::CLAIMS
     }
 
-    fn observe(&mut self, event: &Event<'_>, _view: &View<'_>) -> Result<(), Violation> {
+    fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         if let Some(SnapshotRead { key, reads }) = event.claim() {
-            return self.add(key, &reads, &[]);
+            return self.add(&key, &reads, &[]);
         }
-        match event.claim() {
-            Some(Committed { key, effect: Effect::Board { reads, writes }, .. }) => self.add(key, &reads, &writes),
+        match view.claim(event).as_deref() {
+            Some(Committed { key, effect: Effect::Board { reads, writes }, .. }) => self.add(key, reads, writes),
             _ => Ok(()),
         }
     }
 }
 
 impl BoardSerializable {
-    fn add(&mut self, key: OperationKey, reads: &[BoardVersion], writes: &[BoardVersion]) -> Result<(), Violation> {
+    fn add(&mut self, key: &OperationKey, reads: &[BoardVersion], writes: &[BoardVersion]) -> Result<(), Violation> {
         if !self.agents.contains_key(&key.agent) {
             self.agents.insert(key.agent.clone(), Session::default());
         }
@@ -97,7 +97,7 @@ impl BoardSerializable {
             // Acknowledged again after a restart: the first account of it stands.
             return Ok(());
         }
-        let node = self.graph.add_node(key);
+        let node = self.graph.add_node(key.clone());
         let before = session.last.replace(node);
         for written in writes {
             let other = self.versions(&written.key).1.entry(written.version).or_default().writer.replace(node);

@@ -34,21 +34,24 @@ impl Invariant for AcknowledgedDurable {
             let number = view.commit_durability(process).map_or(0, |commit| commit.number);
             self.accounted.insert(process, (event.boot, number));
         }
-        let Some(Committed { key, was_found, .. }) = event.claim() else { return Ok(()) };
+        let Some(committed) = view.claim::<Committed>(event) else { return Ok(()) };
+        let Committed { key, was_found, .. } = &*committed;
         // What was found had been committed by an earlier try, perhaps in an earlier life.
-        if was_found {
+        if *was_found {
             return Ok(());
         }
         let before =
             self.accounted.get(&process).filter(|(boot, _)| *boot == event.boot).map_or(0, |(_, number)| *number);
         let commit = view.commit_durability(process).filter(|commit| commit.number > before);
+        if let Some(commit) = &commit {
+            self.accounted.insert(process, (event.boot, commit.number));
+            if commit.is_durable {
+                return Ok(());
+            }
+        }
         let operation = format!("{}#{}", key.agent, key.number);
         let problem = match commit {
             Some(commit) => {
-                self.accounted.insert(process, (event.boot, commit.number));
-                if commit.is_durable {
-                    return Ok(());
-                }
                 let (offset, len_bytes) = (commit.offset, commit.len_bytes);
                 (
                     format!(

@@ -72,8 +72,8 @@ fn note_claim(event: &Event<'_>, view: &View<'_>) {
         view.cover("busy_retried");
     } else if event.claim::<OutcomeUnknown>().is_some() {
         view.cover("ambiguous_commit");
-    } else if let Some(Committed { was_found, .. }) = event.claim() {
-        if was_found {
+    } else if let Some(committed) = view.claim::<Committed>(event) {
+        if committed.was_found {
             view.cover("outcome_found_later");
         }
         view.count("transactions", 1);

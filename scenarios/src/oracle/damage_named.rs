@@ -98,14 +98,14 @@ impl Invariant for DamageNamed {
         match event.body {
             Body::MachineCrashed => self.crashed(view),
             Body::Claim { kind: Committed::KIND, .. } => {
-                if let Some(Committed { effect, .. }) = event.claim()
-                    && let Some((memories, _)) = effect.sealed()
+                if let Some(committed) = view.claim::<Committed>(event)
+                    && let Some((memories, _)) = committed.effect.sealed()
                 {
                     self.acknowledged.extend(memories);
                 }
             }
             Body::Claim { kind: MemoriesVerified::KIND, .. } => {
-                if let Some(verified) = event.claim::<MemoriesVerified>() {
+                if let Some(verified) = view.claim::<MemoriesVerified>(event) {
                     if !self.damaged.is_empty() && !verified.damaged.is_empty() {
                         view.cover("memory_damage_named");
                     }

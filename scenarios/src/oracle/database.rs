@@ -53,7 +53,7 @@ impl Auditor {
 pub struct NoLostWrite {
     auditor: Auditor,
     begun: BTreeSet<OperationKey>,
-    acknowledged: BTreeMap<OperationKey, Effect>,
+    acknowledged: BTreeMap<OperationKey, Rc<Committed>>,
     /// By transition: the operation that was said to have made it.
     sealers: BTreeMap<u64, OperationKey>,
     /// What was there after the last crash, acknowledged or not.
@@ -94,8 +94,8 @@ impl NoLostWrite {
             // Whether it can be read at all is `database-sound`'s to say.
             Err(_) => return Ok(()),
         };
-        for (key, effect) in &self.acknowledged {
-            if let Some(what) = missing(key, effect, audit) {
+        for (key, committed) in &self.acknowledged {
+            if let Some(what) = missing(key, &committed.effect, audit) {
                 let message = format!("{}#{}: acknowledged, and lost: {what}", key.agent, key.number);
                 return Err(self.violation(message, ROW, "lost"));
             }
@@ -241,23 +241,24 @@ impl Invariant for NoLostWrite {
             // Not settled by this: others may be in the middle of a commit by now.
             return self.compare(&self.auditor.read(view));
         }
-        if let Some(OperationBegun { key, .. }) = event.claim() {
-            self.begun.insert(key);
-        } else if let Some(Committed { key, effect, .. }) = event.claim() {
+        if let Some(begun) = view.claim::<OperationBegun>(event) {
+            self.begun.insert(begun.key.clone());
+        } else if let Some(committed) = view.claim::<Committed>(event) {
+            let Committed { key, effect, .. } = &*committed;
             // A transition has one maker. If another is said to have made it since, it was made anew, on a store that had lost it.
             if let Some((_, transition)) = effect.sealed()
-                && let Some(other) = self.sealers.insert(transition.number, key.clone()).filter(|other| *other != key)
+                && let Some(other) = self.sealers.insert(transition.number, key.clone()).filter(|other| other != key)
             {
-                let ([by, then], number) = ([&other, &key].map(|key| &key.agent), transition.number);
+                let ([by, then], number) = ([&other, key].map(|key| &key.agent), transition.number);
                 let message =
                     format!("transition {number} was acknowledged to {by}, and made anew for {then}: it was lost");
                 return Err(self.violation(message, ROW, "lost"));
             }
-            match self.acknowledged.entry(key) {
-                Entry::Vacant(entry) => drop(entry.insert(effect)),
-                Entry::Occupied(mut entry) if *entry.get() != effect => {
-                    let before = entry.insert(effect);
-                    let (OperationKey { agent, number }, effect) = (entry.key(), entry.get());
+            match self.acknowledged.entry(key.clone()) {
+                Entry::Vacant(entry) => drop(entry.insert(committed)),
+                Entry::Occupied(mut entry) if entry.get().effect != *effect => {
+                    let before = entry.insert(committed.clone());
+                    let (OperationKey { agent, number }, before) = (key, &before.effect);
                     let message = format!("{agent}#{number} took effect twice: {before:?}, then {effect:?}");
                     return Err(self.violation(message, ROW, "doubled"));
                 }

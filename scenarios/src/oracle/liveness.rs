@@ -8,12 +8,13 @@ use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::trace::{Body, Event, Interest, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// In the calm phase, at least one operation of each planned kind completes.
 #[derive(Default)]
 pub struct CalmCompletes {
     /// What each process is at.
-    current: BTreeMap<ProcessId, String>,
+    current: BTreeMap<ProcessId, Rc<OperationBegun>>,
     completed: BTreeSet<String>,
 }
 
@@ -32,8 +33,8 @@ impl Invariant for CalmCompletes {
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         let Some(process) = event.process else { return Ok(()) };
-        if let Some(OperationBegun { kind, .. }) = event.claim() {
-            self.current.insert(process, kind);
+        if let Some(begun) = view.claim::<OperationBegun>(event) {
+            self.current.insert(process, begun);
             return Ok(());
         }
         let kinds = [
@@ -47,7 +48,8 @@ impl Invariant for CalmCompletes {
         if let Body::Claim { kind, .. } = event.body
             && kinds.contains(&kind)
             && view.is_calm()
-            && let Some(kind) = self.current.get(&process)
+            && let Some(OperationBegun { kind, .. }) = self.current.get(&process).map(|begun| &**begun)
+            && !self.completed.contains(kind)
         {
             self.completed.insert(kind.clone());
         }

@@ -108,8 +108,8 @@ impl Invariant for MemoriesKept {
         match event.body {
             Body::MachineCrashed => self.settle(view),
             Body::Claim { kind: Committed::KIND, .. } => {
-                let Some(Committed { effect, .. }) = event.claim() else { return Ok(()) };
-                let Some((memories, _)) = effect.sealed() else { return Ok(()) };
+                let Some(committed) = view.claim::<Committed>(event) else { return Ok(()) };
+                let Some((memories, _)) = committed.effect.sealed() else { return Ok(()) };
                 self.acknowledged.extend(memories);
                 match memories.iter().find(|memory| !is_whole(memory, view.disk())) {
                     None => Ok(()),

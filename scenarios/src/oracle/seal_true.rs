@@ -162,12 +162,12 @@ impl Invariant for SealTrue {
         match event.body {
             Body::MachineCrashed => self.settle(view),
             Body::Claim { kind: Committed::KIND, .. } => {
-                let Some(Committed { effect, .. }) = event.claim() else { return Ok(()) };
-                let Some((memories, transition)) = effect.sealed() else { return Ok(()) };
+                let Some(committed) = view.claim::<Committed>(event) else { return Ok(()) };
+                let Some((memories, transition)) = committed.effect.sealed() else { return Ok(()) };
                 let judged = self.account.claim(memories, transition);
                 self.judge(judged)
             }
-            Body::Claim { kind: MemoriesVerified::KIND, .. } => match event.claim() {
+            Body::Claim { kind: MemoriesVerified::KIND, .. } => match view.claim(event).as_deref() {
                 Some(MemoriesVerified { transition, damaged, .. }) => {
                     // A later crash may take it back, if nobody has acknowledged it: what isn't known yet is judged when it is.
                     self.judge(transition.map_or(Ok(()), |transition| self.account.compare(transition)))?;

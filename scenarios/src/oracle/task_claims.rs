@@ -35,21 +35,20 @@ impl Invariant for ClaimSingleWinner {
     }
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
-        if let Some(Refused { why, .. }) = event.claim()
-            && why == "lost-race"
-        {
+        if view.claim::<Refused>(event).is_some_and(|refused| refused.why == "lost-race") {
             view.cover("claim_lost_race");
         }
-        let Some(Committed { key, effect, .. }) = event.claim() else { return Ok(()) };
+        let Some(committed) = view.claim::<Committed>(event) else { return Ok(()) };
+        let Committed { key, effect, .. } = &*committed;
         match effect {
             Effect::TaskClaimed { task, generation, token, took_over } => {
-                if took_over {
+                if *took_over {
                     view.cover("claim_expired_and_retaken");
                 }
-                let claim = (key.number, token);
+                let claim = (key.number, *token);
                 let winner = self
                     .winners
-                    .entry((task.clone(), generation))
+                    .entry((task.clone(), *generation))
                     .or_insert_with(|| Winner { agent: key.agent.clone(), claim: None });
                 if winner.agent == key.agent && *winner.claim.get_or_insert(claim) == claim {
                     return Ok(());
@@ -64,7 +63,7 @@ impl Invariant for ClaimSingleWinner {
             Effect::ItemChecked { task, generation, .. } | Effect::TaskLeft { task, generation, .. } => {
                 let winner = self
                     .winners
-                    .entry((task.clone(), generation))
+                    .entry((task.clone(), *generation))
                     .or_insert_with(|| Winner { agent: key.agent.clone(), claim: None });
                 if winner.agent == key.agent {
                     return Ok(());

@@ -25,7 +25,7 @@ impl Invariant for LockExclusion {
         if let (Body::Ended(Ended::Exited { code: 0, .. }), Some(process)) = (&event.body, event.process) {
             self.judge_exit(process, view)?;
         }
-        match self.table.observe(event) {
+        match self.table.observe(event, view) {
             Change::Waiting(process) => {
                 let lock = &self.table.waits[&process].lock;
                 if self.table.holds.contains_key(lock) {

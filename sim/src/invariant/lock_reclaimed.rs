@@ -57,15 +57,15 @@ impl Invariant for LockReclaimed {
             self.unsettled_ns = self.unsettled_ns.max(event.time_ns + lasts_ns);
             self.suspects.clear();
         }
-        if let Some(LockAcquired { lock, exclusion, .. }) = event.claim() {
-            self.suspects.remove(&lock);
-            self.is_exclusive.insert(lock, exclusion == Exclusion::Holder);
+        if let Some(acquired) = view.claim::<LockAcquired>(event) {
+            self.suspects.remove(&acquired.lock);
+            set(&mut self.is_exclusive, &acquired.lock, acquired.exclusion == Exclusion::Holder);
         }
         for lock in self.table.holds.keys() {
             set(&mut self.last_held_ns, lock, event.time_ns);
         }
         // What this event adds is noted at the next: nobody times out on it before.
-        let change = self.table.observe(event);
+        let change = self.table.observe(event, view);
         if let Change::TimedOut { by, wait: Some(wait) } = change {
             let is_long = wait.within_ns >= WAIT_MIN_NS;
             let was_held = self.last_held_ns.get(&wait.lock).is_none_or(|at_ns| *at_ns >= wait.since_ns);
@@ -103,9 +103,9 @@ impl Invariant for LockReclaimed {
     }
 }
 
-fn set(times: &mut BTreeMap<String, u64>, lock: &String, time_ns: u64) {
-    match times.get_mut(lock) {
-        Some(time) => *time = time_ns,
-        None => drop(times.insert(lock.clone(), time_ns)),
+fn set<T>(of: &mut BTreeMap<String, T>, lock: &String, value: T) {
+    match of.get_mut(lock) {
+        Some(known) => *known = value,
+        None => drop(of.insert(lock.clone(), value)),
     }
 }

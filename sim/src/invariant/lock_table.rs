@@ -56,29 +56,31 @@ impl LockTable {
     /// What the table must see.
     pub(super) const INTEREST: Interest = Interest::CLAIMS.and(Interest::LIVES);
 
-    pub(super) fn observe(&mut self, event: &Event<'_>) -> Change {
+    pub(super) fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Change {
         let Some(process) = event.process else { return Change::None };
         if let Body::Ended(_) = event.body {
             self.waits.remove(&process);
             self.forget(process, |_| true);
             return Change::Ended(process);
         }
-        if let Some(LockWaiting { lock, within_ns }) = event.claim() {
+        if let Some(waiting) = view.claim::<LockWaiting>(event) {
+            let (lock, within_ns) = (waiting.lock.clone(), waiting.within_ns);
             self.waits.insert(process, Wait { task: event.task, lock, since_ns: event.time_ns, within_ns });
             return Change::Waiting(process);
         }
-        if let Some(LockAcquired { lock, exclusion, .. }) = event.claim() {
+        if let Some(acquired) = view.claim::<LockAcquired>(event) {
+            let (lock, exclusion) = (acquired.lock.clone(), acquired.exclusion);
             let waited_ns = self.waits.remove(&process).map(|wait| event.time_ns - wait.since_ns);
             let holds = self.holds.entry(lock.clone()).or_default();
             let beside = holds.clone();
             holds.push(Hold { process, task: event.task, exclusion });
             return Change::Acquired { by: process, lock, beside, waited_ns };
         }
-        if let Some(LockReleased { lock }) = event.claim() {
-            self.forget(process, |held| held == lock);
+        if let Some(released) = view.claim::<LockReleased>(event) {
+            self.forget(process, |held| held == released.lock);
             return Change::Released;
         }
-        if let Some(LockTimedOut { .. }) = event.claim() {
+        if view.claim::<LockTimedOut>(event).is_some() {
             return Change::TimedOut { by: process, wait: self.waits.remove(&process) };
         }
         Change::None

@@ -25,7 +25,7 @@ impl Invariant for LockWaitBounded {
 
     fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Result<(), Violation> {
         let Body::Call { kind: CallKind::Sleep, arguments: [for_ns, _], took_ns, .. } = event.body else {
-            self.table.observe(event);
+            self.table.observe(event, view);
             return Ok(());
         };
         let Some(process) = event.process else { return Ok(()) };

@@ -39,7 +39,7 @@ impl Invariant for WaitsForAcyclic {
             (Body::Ended(_), _) => self.blocked.retain(|_, (waiter, _)| *waiter != process),
             _ => {}
         }
-        match self.table.observe(event) {
+        match self.table.observe(event, view) {
             Change::Waiting(process) => self.judge(view, process),
             _ => Ok(()),
         }

@@ -330,7 +330,7 @@ impl Core {
             steps: self.step,
             simulated_ns: self.now_ns,
             violations: std::mem::take(&mut self.violations),
-            observations: self.observations.take(),
+            observations: self.observations.take().complete(),
             processes: ran.map(|process| std::mem::take(&mut process.name)).collect(),
             steps_before_chaos: self.steps_before_chaos,
             turns,

@@ -6,13 +6,19 @@ use super::task::TaskState;
 use crate::plan::Plan;
 use crate::schedule::Ready;
 use crate::sqlite::{CommitDurability, WalLocks};
+use crate::sys::claim::{Claim, decode};
 use crate::sys::disk::{Disk, InodeId, Owner};
 use crate::sys::net::MailboxKey;
-use crate::trace::{ProcessId, TaskId};
+use crate::trace::{Body, Event, ProcessId, TaskId};
+use std::any::Any;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// The machine, as an observer sees it.
 pub struct View<'a> {
     pub(super) core: &'a Core,
+    /// The claim that is shown, once somebody has read it, and the step that made it.
+    claim: RefCell<Option<(u64, Rc<dyn Any>)>>,
 }
 
 /// A process, as an observer sees it.
@@ -42,7 +48,25 @@ pub struct ProcessView<'a> {
 
 impl<'a> View<'a> {
     pub(super) fn of(core: &'a Core) -> View<'a> {
-        View { core }
+        View { core, claim: RefCell::new(None) }
+    }
+
+    /// The claim's body, if the event that is shown with this view is a claim of kind `C`: as [`Event::claim`], decoded once for all who ask.
+    pub fn claim<C: Claim + 'static>(&self, event: &Event<'_>) -> Option<Rc<C>> {
+        let Body::Claim { kind, bytes } = event.body else { return None };
+        if kind != C::KIND {
+            return None;
+        }
+        let mut kept = self.claim.borrow_mut();
+        if let Some((step, claim)) = &*kept
+            && *step == event.step
+            && let Ok(claim) = Rc::clone(claim).downcast()
+        {
+            return Some(claim);
+        }
+        let claim: Rc<C> = Rc::new(decode(bytes)?);
+        *kept = Some((event.step, claim.clone()));
+        Some(claim)
     }
 
     /// Simulated time since the start of the run, in nanoseconds.

@@ -4,6 +4,7 @@ use super::Measurements;
 use crate::plan::FaultKind;
 use crate::sys::disk::CrashReport;
 use hdrhistogram::Histogram;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -21,7 +22,12 @@ pub struct Observations {
     pub counters: BTreeMap<&'static str, u64>,
     /// Simulated latencies in nanoseconds. They mean time only under the strategy `timed`.
     pub latencies: BTreeMap<&'static str, Histogram<u64>>,
+    /// Latencies that are not in their histograms yet.
+    unrecorded: Vec<(&'static str, u64)>,
 }
+
+/// So many latencies are kept before they go into their histograms.
+const UNRECORDED_MAX: usize = 1 << 12;
 
 impl fmt::Debug for Observations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,12 +55,29 @@ impl Observations {
     }
 
     pub(crate) fn latency(&mut self, name: &'static str, latency_ns: u64) {
-        let histogram = self
-            .latencies
-            .entry(name)
-            .or_insert_with(|| Histogram::new(DIGITS).expect("between 0 and 5 significant digits are always possible"));
-        // Not `saturating_record`: that one never resizes, it clamps.
-        histogram.record(latency_ns).expect("a histogram that resizes itself takes any value");
+        self.unrecorded.push((name, latency_ns));
+        if self.unrecorded.len() == UNRECORDED_MAX {
+            self.record_latencies();
+        }
+    }
+
+    /// Puts the latencies into their histograms. The longest come first: a histogram grows for each that is longer than those before, and a short run's few
+    /// would make it grow more often than anything else does.
+    fn record_latencies(&mut self) {
+        self.unrecorded.sort_unstable_by_key(|(_, latency_ns)| Reverse(*latency_ns));
+        for (name, latency_ns) in self.unrecorded.drain(..) {
+            let histogram = self.latencies.entry(name).or_insert_with(|| {
+                Histogram::new(DIGITS).expect("between 0 and 5 significant digits are always possible")
+            });
+            // Not `saturating_record`: that one never resizes, it clamps.
+            histogram.record(latency_ns).expect("a histogram that resizes itself takes any value");
+        }
+    }
+
+    /// What was measured, complete.
+    pub(crate) fn complete(mut self) -> Observations {
+        self.record_latencies();
+        self
     }
 
     pub(crate) fn crashed(&mut self, report: &CrashReport) {
@@ -79,6 +102,7 @@ mod tests {
         let mut observations = Observations::default();
         for latency_ns in [3, 5_000_000, u64::MAX / 4] {
             observations.latency("test_ns", latency_ns);
+            observations = observations.complete();
             let histogram = &observations.latencies["test_ns"];
             assert!(histogram.equivalent(histogram.max(), latency_ns), "{} for {latency_ns}", histogram.max());
         }

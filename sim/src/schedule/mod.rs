@@ -136,3 +136,14 @@ pub fn earliest(ready: &[Ready]) -> usize {
     }
     best
 }
+
+/// The place of the n-th of the bits that are set.
+#[inline]
+const fn nth_bit(mut bits: u64, nth: u32) -> usize {
+    let mut passed = 0;
+    while passed < nth {
+        bits &= bits - 1;
+        passed += 1;
+    }
+    bits.trailing_zeros() as usize
+}

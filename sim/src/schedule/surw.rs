@@ -4,7 +4,7 @@
 use super::footprint::{KINDS_ON_OBJECTS, NOTHING};
 use super::step_counts::{StepCounts, Steps, TaskKey};
 use super::urw::Left;
-use super::{Ready, Strategy};
+use super::{Ready, Strategy, nth_bit};
 use crate::seed::{Draw, Seed, Stream};
 
 /// A walk by the touches that are left of what counts.
@@ -208,17 +208,6 @@ impl Surw {
     fn drawn_of(&mut self, count: u32) -> Option<u32> {
         (count > 0).then(|| ((u64::from(self.stream.half_bits()) * u64::from(count)) >> 32) as u32)
     }
-}
-
-/// The place of the n-th of the bits that are set.
-#[inline]
-const fn nth_bit(mut bits: u64, nth: u32) -> usize {
-    let mut passed = 0;
-    while passed < nth {
-        bits &= bits - 1;
-        passed += 1;
-    }
-    bits.trailing_zeros() as usize
 }
 
 /// A bit for each call of a short list.

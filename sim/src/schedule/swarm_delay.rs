@@ -2,7 +2,7 @@
 //! in a window that is else a few steps wide. Which kind or process, is the seed's: what helps one bug hides another (swarm testing, Groce et al., ISSTA 2012).
 
 use super::by_task::ByTask;
-use super::{Ready, Strategy, earliest};
+use super::{Ready, Strategy, earliest, nth_bit};
 use crate::seed::{Draw, Seed, Stream};
 use crate::trace::{CallKind, ProcessId};
 
@@ -25,6 +25,8 @@ pub struct SwarmDelay {
     target: Option<Target>,
     /// What has been seen of what could be the target.
     seen: Vec<Target>,
+    /// The kinds among them, by their bits.
+    kinds_seen: u64,
     /// By task: until when its call is held back.
     held: ByTask<u64>,
 }
@@ -41,6 +43,7 @@ impl SwarmDelay {
             by_kind,
             target: None,
             seen: Vec::new(),
+            kinds_seen: 0,
             held: ByTask::default(),
         }
     }
@@ -48,36 +51,46 @@ impl SwarmDelay {
     /// Notes what could be the target. The n-th of them becomes it with a chance of 1 in n: then each of those that the run has is as likely.
     fn see(&mut self, call: &Ready) {
         let found = if self.by_kind { Target::Kind(call.kind) } else { Target::Process(call.process) };
-        if self.seen.contains(&found) {
+        let kind = u64::from(self.by_kind) << call.kind as u64;
+        if self.kinds_seen & kind != 0 || self.seen.contains(&found) {
             return;
         }
+        self.kinds_seen |= kind;
         self.seen.push(found);
         if self.delays.chance(1, self.seen.len() as u64) {
             self.target = Some(found);
         }
     }
 
+    // Without branches: whether a call is held is as good as random.
+    #[inline]
     fn is_held(&self, call: &Ready, now_ns: u64) -> bool {
-        call.due_ns > now_ns && self.held.get(call.task).is_some_and(|until_ns| *until_ns == call.due_ns)
+        let until_ns = self.held.get(call.task).copied().unwrap_or(0);
+        (call.due_ns > now_ns) & (until_ns == call.due_ns)
+    }
+
+    #[cold]
+    fn next_of_many(&mut self, ready: &[Ready], now_ns: u64) -> usize {
+        let free = ready.iter().filter(|call| !self.is_held(call, now_ns)).count();
+        if free == 0 {
+            return earliest(ready);
+        }
+        let drawn = self.schedule.below(free as u64) as usize;
+        let mut free = ready.iter().enumerate().filter(|(_, call)| !self.is_held(call, now_ns));
+        free.nth(drawn).map_or_else(|| earliest(ready), |(index, _)| index)
     }
 }
 
 impl Strategy for SwarmDelay {
     fn next(&mut self, ready: &[Ready], now_ns: u64) -> usize {
-        let free = ready.iter().filter(|call| !self.is_held(call, now_ns)).count();
+        if ready.len() > u64::BITS as usize {
+            return self.next_of_many(ready, now_ns);
+        }
+        let free = ready.iter().rev().fold(0, |free: u64, call| free << 1 | u64::from(!self.is_held(call, now_ns)));
         if free == 0 {
             return earliest(ready);
         }
-        let mut drawn = self.schedule.below(free as u64);
-        for (index, call) in ready.iter().enumerate() {
-            if !self.is_held(call, now_ns) {
-                if drawn == 0 {
-                    return index;
-                }
-                drawn -= 1;
-            }
-        }
-        earliest(ready)
+        nth_bit(free, self.schedule.below(u64::from(free.count_ones())) as u32)
     }
 
     fn delays(&self) -> bool {

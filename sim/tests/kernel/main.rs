@@ -4,6 +4,7 @@
 mod support;
 
 mod budgets;
+mod claims;
 mod clocks;
 mod determinism;
 mod faults;

@@ -21,13 +21,14 @@ pub(super) struct Block {
 }
 
 impl Block {
-    fn zero() -> Block {
-        Block { bytes: [0; BLOCK_BYTES], digest: OnceCell::new() }
-    }
-
     fn digest(&self) -> Digest {
         *self.digest.get_or_init(|| XxHash3_128::oneshot(&self.bytes).to_le_bytes())
     }
+}
+
+thread_local! {
+    /// A block of zeros. No file keeps it: whoever writes takes a copy.
+    static ZERO: Rc<Block> = Rc::new(Block { bytes: [0; BLOCK_BYTES], digest: OnceCell::new() });
 }
 
 /// The digest of a block of zeros, which is what an absent block reads as.
@@ -108,28 +109,19 @@ impl Content {
     #[inline]
     fn write_piece(&mut self, index: usize, within: usize, piece: &[u8]) {
         let slot = &mut self.blocks[index];
-        match slot {
-            None => {
-                let mut block = Rc::new(Block::zero());
-                if let Some(fresh) = Rc::get_mut(&mut block) {
-                    fresh.bytes[within..within + piece.len()].copy_from_slice(piece);
-                }
-                *slot = Some(block);
-                self.present += 1;
-            }
-            Some(shared) => {
-                if let Ok(whole) = <&[u8; BLOCK_BYTES]>::try_from(piece)
-                    && Rc::strong_count(shared) > 1
-                {
-                    // A whole block is replaced: the old bytes need no copy.
-                    *shared = Rc::new(Block { bytes: *whole, digest: OnceCell::new() });
-                    return;
-                }
-                let block = Rc::make_mut(shared);
-                block.digest.take();
-                block.bytes[within..within + piece.len()].copy_from_slice(piece);
-            }
+        self.present += u64::from(slot.is_none());
+        // A fresh block is a copy of zeros that are there already, made only where a piece leaves some of them.
+        let shared = slot.get_or_insert_with(|| ZERO.with(Rc::clone));
+        if let Ok(whole) = <&[u8; BLOCK_BYTES]>::try_from(piece)
+            && Rc::strong_count(shared) > 1
+        {
+            // A whole block is replaced: the old bytes need no copy.
+            *shared = Rc::new(Block { bytes: *whole, digest: OnceCell::new() });
+            return;
         }
+        let block = Rc::make_mut(shared);
+        block.digest.take();
+        block.bytes[within..within + piece.len()].copy_from_slice(piece);
     }
 
     /// Cuts or grows to `len`; what is gained reads as zeros.

@@ -33,16 +33,14 @@ impl Disk {
     /// The directory that `path` is in, and the last component. EINVAL for the root, which is in none.
     pub(super) fn resolve_parent<'a>(&self, path: &'a str) -> Result<(InodeId, &'a str), Errno> {
         let mut at = ROOT;
-        let mut rest = components(path)?.peekable();
-        while let Some(component) = rest.next() {
-            let component = component?;
+        let mut rest = components(path)?;
+        let mut last = rest.next().ok_or(Errno::Invalid)??;
+        loop {
             let directory = self.inode(at)?.directory()?;
-            if rest.peek().is_none() {
-                return Ok((at, component));
-            }
-            at = *directory.visible.get(component).ok_or(Errno::NoEntry)?;
+            let Some(component) = rest.next() else { return Ok((at, last)) };
+            at = *directory.visible.get(last).ok_or(Errno::NoEntry)?;
+            last = component?;
         }
-        Err(Errno::Invalid)
     }
 
     /// What processes see at a name.
@@ -210,18 +208,40 @@ impl Disk {
 }
 
 /// The components of an absolute path; each is checked when it is reached.
-pub(super) fn components(path: &str) -> Result<impl Iterator<Item = Result<&str, Errno>>, Errno> {
+pub(super) fn components(path: &str) -> Result<Components<'_>, Errno> {
     if path.len() > PATH_LEN_MAX {
         return Err(Errno::NameTooLong);
     }
     let rest = path.strip_prefix('/').ok_or(Errno::Invalid)?;
-    Ok(rest.split('/').filter(|component| !component.is_empty()).map(|component| {
-        if component.len() > NAME_LEN_MAX {
+    Ok(Components { rest })
+}
+
+/// What is left of a path. Its own loop over the bytes: components are short, and std's search is made for long texts.
+pub(super) struct Components<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Components<'a> {
+    type Item = Result<&'a str, Errno>;
+
+    fn next(&mut self) -> Option<Result<&'a str, Errno>> {
+        let bytes = self.rest.as_bytes();
+        let begin = bytes.iter().position(|byte| *byte != b'/')?;
+        let (mut end, mut has_nul) = (begin, false);
+        while let Some(byte) = bytes.get(end)
+            && *byte != b'/'
+        {
+            has_nul |= *byte == 0;
+            end += 1;
+        }
+        let component = &self.rest[begin..end];
+        self.rest = &self.rest[end..];
+        Some(if component.len() > NAME_LEN_MAX {
             Err(Errno::NameTooLong)
-        } else if component == "." || component == ".." || component.contains('\0') {
+        } else if component == "." || component == ".." || has_nul {
             Err(Errno::Invalid)
         } else {
             Ok(component)
-        }
-    }))
+        })
+    }
 }

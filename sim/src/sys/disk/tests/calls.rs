@@ -81,6 +81,12 @@ fn names_follow_posix() -> Result<(), Errno> {
     assert_eq!(disk.mkdir("relative"), Err(Errno::Invalid));
     assert_eq!(disk.mkdir("/d/../e"), Err(Errno::Invalid));
     assert_eq!(disk.mkdir(&format!("/{}", "x".repeat(256))), Err(Errno::NameTooLong));
+    assert_eq!(disk.mkdir("/d/a\0b"), Err(Errno::Invalid));
+    assert_eq!(disk.stat("//d///a/")?.kind, FileKind::File);
+    assert_eq!(disk.stat("/none/../a"), Err(Errno::NoEntry), "a path is checked as far as it is walked");
+    assert_eq!(disk.mkdir("/none/../a"), Err(Errno::NoEntry));
+    assert_eq!(disk.mkdir("/d/../a/b"), Err(Errno::Invalid));
+    assert_eq!(disk.unlink("//"), Err(Errno::Invalid));
     assert_eq!(disk.rmdir("/d"), Err(Errno::NotEmpty));
     assert_eq!(disk.rmdir("/d/a"), Err(Errno::NotDirectory));
     assert_eq!(disk.unlink("/d/inner"), Err(Errno::IsDirectory));
