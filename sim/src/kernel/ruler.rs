@@ -91,14 +91,15 @@ impl Begun {
         (made, before.zip(after).map(|(before, after)| after - before - 1))
     }
 
-    /// Between two runs others may have made hash maps, or drawn from madsim's chance: whatever it was is past.
-    pub(super) fn pass_by(&mut self) {
+    /// A new simulation's chance begins anew. Before it others may have made hash maps: whatever it was is past.
+    pub(super) fn enters_simulation(&mut self) {
         self.0.hash_maps.make();
+        self.0.chance.made = 0;
         self.0.chance.make();
     }
 
     /// Does something in a simulation, and gives what came of it, if it made no hash map and drew nothing from madsim's chance since the last look:
-    /// [`Begun::pass_by`], or this.
+    /// [`Begun::enters_simulation`], or this.
     pub(super) fn untouched<T>(&mut self, work: impl FnOnce() -> T) -> Option<T> {
         let Rulers { hash_maps, chance } = &mut self.0;
         let next = [hash_maps.made + 1, chance.made + 1];

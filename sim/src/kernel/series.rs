@@ -16,8 +16,8 @@ use std::rc::Rc;
 /// for a thread is watched: where a program makes a hash map of std's, its plan is run again on a fresh thread, perhaps with some others. Not noticed is a program
 /// that keeps something in a thread-local of its own from one run to the next: none may.
 ///
-/// A scenario that is self-contained ([`Scenario::is_self_contained`]) is served best: all of its runs share a madsim runtime, too, and a program that draws
-/// from it after all is noticed as well.
+/// A scenario that is self-contained ([`Scenario::is_self_contained`]) is served best: many of its runs share a madsim runtime, too, and a program
+/// that draws from it after all is noticed as well.
 ///
 /// Where `tracing` has a subscriber every run has a thread of its own.
 ///
@@ -87,11 +87,7 @@ where
 {
     fn run_on_this_thread(&mut self, rulers: Rulers) -> Result<Progress, RunError> {
         let begun = rulers.begin()?;
-        if self.scenario.is_self_contained() {
-            self.run_in_one_simulation(begun)
-        } else {
-            self.run_in_simulations(begun)
-        }
+        if self.scenario.is_self_contained() { self.run_in_handfuls(begun) } else { self.run_in_simulations(begun) }
     }
 
     /// Each run on a thread of its own.
@@ -128,9 +124,9 @@ where
         Ok(Progress::ThreadIsUsedUp)
     }
 
-    /// Runs in one simulation, a handful at a time. Whoever is called between runs should see the real clock, so that is done outside.
-    fn run_in_one_simulation(&mut self, mut begun: Begun) -> Result<Progress, RunError> {
-        let runtime = runtime(SELF_CONTAINED_SEED);
+    /// Runs a handful at a time in one simulation. Whoever is called between runs should see the real clock, so that is done outside; and each handful has a
+    /// simulation of its own, since the clock of one moves each time that it is entered.
+    fn run_in_handfuls(&mut self, mut begun: Begun) -> Result<Progress, RunError> {
         let mut attempts: Vec<(Rc<Plan>, Attempt)> = Vec::with_capacity(AHEAD_MAX);
         // A violation is what one looks for: whoever does so should hear of it before more is run. But who goes on after each needn't hear of every one at once.
         let mut violations_max = 1;
@@ -143,8 +139,8 @@ where
                 return Ok(Progress::Over);
             }
             let handful = || self.run_handful(&mut attempts, runs_max, violations_max);
-            let violations = runtime.block_on(async {
-                begun.pass_by();
+            let violations = runtime(SELF_CONTAINED_SEED).block_on(async {
+                begun.enters_simulation();
                 begun.untouched(handful)
             });
             match violations {

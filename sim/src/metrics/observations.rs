@@ -38,8 +38,8 @@ impl fmt::Debug for Observations {
 impl Observations {
     /// Whether nothing has been measured.
     pub(crate) fn is_empty(&self) -> bool {
-        let Observations { coverage, faults, counters, latencies } = self;
-        coverage.is_empty() && faults.is_empty() && counters.is_empty() && latencies.is_empty()
+        let Observations { coverage, faults, counters, latencies, unrecorded } = self;
+        coverage.is_empty() && faults.is_empty() && counters.is_empty() && latencies.is_empty() && unrecorded.is_empty()
     }
 
     pub(crate) fn cover(&mut self, name: &'static str) {
