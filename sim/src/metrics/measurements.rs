@@ -22,6 +22,7 @@ pub struct Measurements {
 
 impl From<&Observations> for Measurements {
     fn from(observations: &Observations) -> Measurements {
+        debug_assert!(observations.is_complete(), "latencies are in their histograms");
         let counts = |counts: &BTreeMap<&'static str, u64>| {
             counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<BTreeMap<String, u64>>()
         };
@@ -95,7 +96,7 @@ mod tests {
             observations.count("transactions", stream.below(3));
             observations.fault(FaultKind::ALL[stream.below(FaultKind::ALL.len() as u64) as usize]);
         }
-        Measurements::from(&observations)
+        Measurements::from(&observations.complete())
     }
 
     #[test]
@@ -124,10 +125,10 @@ mod tests {
                 together.latency("fsync_ns", latency_ns);
                 alone.latency("fsync_ns", latency_ns);
             }
-            let sent = codec::encode(&Measurements::from(&alone));
+            let sent = codec::encode(&Measurements::from(&alone.complete()));
             merged.merge(&codec::decode(&sent).expect("it was encoded"));
         }
-        let expected = Measurements::from(&together).latencies["fsync_ns"].quantiles();
+        let expected = Measurements::from(&together.complete()).latencies["fsync_ns"].quantiles();
         assert_eq!(merged.latencies["fsync_ns"].quantiles(), expected);
         assert_eq!((merged.runs, expected.count), (20, 2000));
     }
@@ -148,7 +149,7 @@ mod tests {
         for latency_ns in [0, 1, 999_999_999, u64::MAX / 2] {
             let mut observations = Observations::default();
             observations.latency("test_ns", latency_ns);
-            let sent = Measurements::from(&observations);
+            let sent = Measurements::from(&observations.complete());
             assert_eq!(codec::decode::<Measurements>(&codec::encode(&sent)).expect("it was encoded"), sent);
         }
     }

@@ -74,6 +74,10 @@ impl Observations {
         }
     }
 
+    pub(super) fn is_complete(&self) -> bool {
+        self.unrecorded.is_empty()
+    }
+
     /// What was measured, complete.
     pub(crate) fn complete(mut self) -> Observations {
         self.record_latencies();
