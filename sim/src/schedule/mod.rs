@@ -137,6 +137,16 @@ pub fn earliest(ready: &[Ready]) -> usize {
     best
 }
 
+/// So many calls have a bit each.
+const BITS: usize = u64::BITS as usize;
+
+/// A bit for each of [`BITS`] calls at most, the first one's lowest.
+// Without branches: what is asked is as good as random, and a processor that guesses wrong loses more time than the rest takes.
+#[inline(always)]
+fn bits(calls: &[Ready], is_it: impl Fn(&Ready) -> bool) -> u64 {
+    calls.iter().rev().fold(0, |bits, call| bits << 1 | u64::from(is_it(call)))
+}
+
 /// The place of the n-th of the bits that are set.
 #[inline]
 const fn nth_bit(mut bits: u64, nth: u32) -> usize {

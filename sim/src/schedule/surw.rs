@@ -4,7 +4,7 @@
 use super::footprint::{KINDS_ON_OBJECTS, NOTHING};
 use super::step_counts::{StepCounts, Steps, TaskKey};
 use super::urw::Left;
-use super::{Ready, Strategy, nth_bit};
+use super::{BITS, Ready, Strategy, bits, nth_bit};
 use crate::seed::{Draw, Seed, Stream};
 
 /// A walk by the touches that are left of what counts.
@@ -108,15 +108,6 @@ const NOBODY: u64 = u64::MAX;
 const SHORT: usize = 6;
 /// In others so many are drawn first, one after the other, until one is not held back: of those that aren't, each is as likely as by looking at all.
 const TRIES: usize = 3;
-/// So many calls have a bit each.
-const BITS: usize = u64::BITS as usize;
-
-/// A bit for each of so many calls at most, the first one's lowest.
-// Without branches: what is asked is as good as random, and a processor that guesses wrong loses more time than the rest takes.
-#[inline(always)]
-fn bits(calls: &[Ready], is_it: impl Fn(&Ready) -> bool) -> u64 {
-    calls.iter().rev().fold(0, |bits, call| bits << 1 | u64::from(is_it(call)))
-}
 
 impl Surw {
     #[inline(always)]

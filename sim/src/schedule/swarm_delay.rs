@@ -2,7 +2,7 @@
 //! in a window that is else a few steps wide. Which kind or process, is the seed's: what helps one bug hides another (swarm testing, Groce et al., ISSTA 2012).
 
 use super::by_task::ByTask;
-use super::{Ready, Strategy, earliest, nth_bit};
+use super::{BITS, Ready, Strategy, bits, earliest, nth_bit};
 use crate::seed::{Draw, Seed, Stream};
 use crate::trace::{CallKind, ProcessId};
 
@@ -83,10 +83,10 @@ impl SwarmDelay {
 
 impl Strategy for SwarmDelay {
     fn next(&mut self, ready: &[Ready], now_ns: u64) -> usize {
-        if ready.len() > u64::BITS as usize {
+        if ready.len() > BITS {
             return self.next_of_many(ready, now_ns);
         }
-        let free = ready.iter().rev().fold(0, |free: u64, call| free << 1 | u64::from(!self.is_held(call, now_ns)));
+        let free = bits(ready, |call| !self.is_held(call, now_ns));
         if free == 0 {
             return earliest(ready);
         }

@@ -38,13 +38,13 @@ impl Baseline {
     /// It can't be read, is something else, or has no run under `timed`.
     pub(crate) fn read(path: &Path) -> Result<Baseline> {
         let shown = path.display();
-        let file = std::fs::File::open(path)
-            .map_err(|error| Problem::usage(format!("--baseline {shown}: it can't be read: {error}")))?;
+        let unreadable =
+            |error: std::io::Error| Problem::usage(format!("--baseline {shown}: it can't be read: {error}"));
+        let file = std::fs::File::open(path).map_err(unreadable)?;
         let mut runs = BTreeMap::new();
         let mut others = 0_u64;
         for (index, line) in BufReader::new(file).lines().enumerate() {
-            let line =
-                line.map_err(|error| Problem::usage(format!("--baseline {shown}: it can't be read: {error}")))?;
+            let line = line.map_err(unreadable)?;
             let line: Line = serde_json::from_str(&line).map_err(|error| {
                 let number = index + 1;
                 Problem::usage(format!("--baseline {shown}:{number}: no line of `sweep --json`: {error}"))

@@ -1,7 +1,7 @@
 //! Output for people: what was drawn first, the verdict last. No field of the machine output is defined here.
 
 use super::{JudgedBudget, Longest, Metric, RunEvent, RunResult, Screen, Sink, SweepSummary, counted, grouped};
-use crate::budget::Ratio;
+use crate::budget::{Ratio, latency_of};
 use crate::shell;
 use comfy_table::{Cell, CellAlignment, Table};
 use seedstorm_sim::Plan;
@@ -255,7 +255,7 @@ fn add_latencies(table: &mut Table, strategy: &str, metrics: &BTreeMap<String, M
 }
 
 fn add_latency(table: &mut Table, strategy: &str, name: &str, latency: &Quantiles) {
-    let name = name.trim_end_matches("_ns").replace('_', "-");
+    let name = latency_of(name);
     add(table, &format!("{name} p50 / p90 / p99 / max ({strategy})"), quantiles(latency));
 }
 
