@@ -2,27 +2,26 @@
 
 use super::audit::Audit;
 use super::paths::DATABASE;
+use super::reading::PerEvent;
 use seedstorm_model::claims::{Awake, Committed, Effect, OperationBegun, OperationKey};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
-use std::cell::RefCell;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Reads the database once for all who ask at the same step, and once for as long as its files stay as they are.
+/// Reads the database once for all who ask at the same event, and once for as long as its files stay as they are.
 #[derive(Clone, Default)]
 pub struct Auditor {
-    last: Rc<RefCell<Option<Look>>>,
+    last: PerEvent<Rc<Look>>,
 }
 
 pub(super) type Reading = Rc<Result<Option<Audit>, String>>;
 
-/// A reading, the step at which it was had last, and the files that it is of.
+/// A reading, and the files that it is of.
 struct Look {
-    step: u64,
     files: [Option<Vec<u8>>; DATABASE_FILES.len()],
     reading: Reading,
 }
@@ -32,19 +31,14 @@ const DATABASE_FILES: [&str; 3] = ["", "-wal", "-journal"];
 
 impl Auditor {
     pub(super) fn read(&self, view: &View<'_>) -> Reading {
-        let (mut last, step) = (self.last.borrow_mut(), view.step());
-        if let Some(look) = &*last
-            && look.step == step
-        {
-            return look.reading.clone();
-        }
-        let files = DATABASE_FILES.map(|end| view.disk().visible_read(&format!("{DATABASE}{end}")));
-        let reading = match &*last {
-            Some(look) if look.files == files => look.reading.clone(),
-            _ => Rc::new(Audit::of(view.disk())),
-        };
-        *last = Some(Look { step, files, reading: reading.clone() });
-        reading
+        let look = self.last.at(view, |before| {
+            let files = DATABASE_FILES.map(|end| view.disk().visible_read(&format!("{DATABASE}{end}")));
+            match before {
+                Some(look) if look.files == files => look,
+                _ => Rc::new(Look { files, reading: Rc::new(Audit::of(view.disk())) }),
+            }
+        });
+        look.reading.clone()
     }
 }
 

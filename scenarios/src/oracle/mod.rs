@@ -22,6 +22,7 @@ mod memory_set;
 mod needs;
 mod owner_records;
 pub mod paths;
+mod reading;
 mod seal_true;
 pub mod signals;
 mod staged_notes;

@@ -74,6 +74,12 @@ impl<'a> View<'a> {
         self.core.now_ns
     }
 
+    /// How many events there have been, with the one that is shown. What was read of the machine holds until there is another: a loss of power is one, and
+    /// no step.
+    pub fn events(&self) -> u64 {
+        self.core.hasher.events()
+    }
+
     /// The number of the running step.
     pub fn step(&self) -> u64 {
         self.core.step
@@ -99,7 +105,7 @@ impl<'a> View<'a> {
         self.core.boot_id()
     }
 
-    /// The simulated disk.
+    /// The simulated disk. [`Disk::visible_read`] is what a program would read of a file now.
     pub fn disk(&self) -> &'a Disk {
         &self.core.disk
     }
@@ -141,6 +147,17 @@ impl<'a> View<'a> {
     pub fn ready(&self) -> impl Iterator<Item = &'a Ready> {
         let (calls, vacant) = (&self.core.ready, self.core.vacant);
         calls.iter().enumerate().filter(move |(index, _)| Some(*index) != vacant).map(|(_, call)| call)
+    }
+
+    /// A task's number within its process and boot; the main task is 0. `None`: no task has this slot now.
+    pub fn ordinal(&self, task: TaskId) -> Option<u32> {
+        let slot = self.core.tasks.get(task.0 as usize)?;
+        (slot.state != TaskState::Free).then_some(slot.call.ordinal)
+    }
+
+    /// The tasks that a process has now.
+    pub fn tasks(&self, id: ProcessId) -> &'a [TaskId] {
+        &self.core.processes[id.0 as usize].tasks
     }
 
     /// Whether a task waits: for a lock, a message, another task.

@@ -3,6 +3,7 @@
 use super::accepted::{Accepted, Expected};
 use crate::oracle::audit::each;
 use crate::oracle::paths::DATABASE;
+use crate::oracle::reading::PerEvent;
 use rusqlite::types::{FromSql, Type};
 use rusqlite::{Connection, OpenFlags, Row};
 use seedstorm_model::claims::{Committed, Effect};
@@ -14,7 +15,6 @@ use seedstorm_sim::sqlite::inspect;
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::disk::Disk;
 use seedstorm_sim::trace::{Body, Event, Interest};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -174,12 +174,12 @@ fn digests(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<Digest>> {
 /// What a shared reading is: `Err` when the database can't be read, which is for `database-sound` to say.
 pub type Shared = Rc<Result<Option<Judged>, String>>;
 
-/// Reads the database once for all who judge it at the same step.
+/// Reads the database once for all who judge it at the same event.
 #[derive(Clone)]
 pub struct Reader {
     /// What the plan says.
     pub plan: Rc<Planned>,
-    last: Rc<RefCell<Option<(u64, Shared)>>>,
+    last: PerEvent<Shared>,
 }
 
 impl Reader {
@@ -188,16 +188,16 @@ impl Reader {
 
     /// A reader for a run of this plan.
     pub fn new(plan: Planned) -> Reader {
-        Reader { plan: Rc::new(plan), last: Rc::default() }
+        Reader { plan: Rc::new(plan), last: PerEvent::default() }
     }
 
     /// What stands in the database, if this event is the acknowledgement of a batch or the machine's crash.
     pub fn at(&self, event: &Event<'_>, view: &View<'_>) -> Option<Shared> {
-        let is_known = matches!(&*self.last.borrow(), Some((step, _)) if *step == view.step());
         let is_due = match event.body {
             Body::MachineCrashed => true,
             Body::Claim { kind: Committed::KIND, .. } => {
-                is_known || matches!(event.claim(), Some(Committed { effect: Effect::Ingested { .. }, .. }))
+                self.last.is_there(view)
+                    || matches!(event.claim(), Some(Committed { effect: Effect::Ingested { .. }, .. }))
             }
             _ => false,
         };
@@ -206,14 +206,6 @@ impl Reader {
 
     /// What stands in the database now.
     pub fn read(&self, view: &View<'_>) -> Shared {
-        let mut last = self.last.borrow_mut();
-        match &*last {
-            Some((step, shared)) if *step == view.step() => shared.clone(),
-            _ => {
-                let shared: Shared = Rc::new(Judged::of(view.disk(), &self.plan));
-                *last = Some((view.step(), shared.clone()));
-                shared
-            }
-        }
+        self.last.at(view, |_| Rc::new(Judged::of(view.disk(), &self.plan)))
     }
 }

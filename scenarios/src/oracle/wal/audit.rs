@@ -1,12 +1,12 @@
 //! What stands in the database of sqlite-wal, read on a copy of the disk. What must stand there is judged in `commits_kept` and `effect_once`.
 
+use crate::oracle::reading::PerEvent;
 use crate::wal::content::Contents;
 use crate::wal::schema::DATABASE;
 use rusqlite::{Connection, OpenFlags};
 use seedstorm_sim::View;
 use seedstorm_sim::sqlite::inspect;
 use seedstorm_sim::sys::disk::Disk;
-use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The content of the database.
@@ -61,25 +61,12 @@ impl Audit {
     }
 }
 
-/// The step of the last reading, and what was read.
-type Last = Option<(u64, Rc<Reading>)>;
-
-/// Reads the database once for all who ask at the same step.
+/// Reads the database once for all who ask at the same event.
 #[derive(Clone, Default)]
-pub(super) struct Auditor {
-    last: Rc<RefCell<Last>>,
-}
+pub(super) struct Auditor(PerEvent<Rc<Reading>>);
 
 impl Auditor {
     pub(super) fn read(&self, view: &View<'_>) -> Rc<Reading> {
-        let mut last = self.last.borrow_mut();
-        match &*last {
-            Some((step, reading)) if *step == view.step() => reading.clone(),
-            _ => {
-                let reading = Rc::new(Audit::of(view.disk()));
-                *last = Some((view.step(), reading.clone()));
-                reading
-            }
-        }
+        self.0.at(view, |_| Rc::new(Audit::of(view.disk())))
     }
 }
