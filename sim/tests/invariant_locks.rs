@@ -190,6 +190,77 @@ fn waiting_in_one_order_is_no_deadlock() {
     assert!(sound.passed(), "{:?}", sound.violations);
 }
 
+#[test]
+fn tasks_of_two_processes_that_wait_for_idle_ones_are_no_deadlock() {
+    // Each process has one task that holds a lock and goes on, and one that waits for the other process's.
+    let sound = outcome(|sys, index| async move {
+        let (own, other) = if index == 0 { ("a", "b") } else { ("b", "a") };
+        acquired(&sys, own, Exclusion::Holder).await;
+        let waiter = sys.spawn(move |sys| async move {
+            waiting(&sys, other, 1_000_000_000).await;
+            sys.sleep(4_000_000).await?;
+            acquired(&sys, other, Exclusion::Holder).await;
+            released(&sys, other).await;
+            Ok::<(), Errno>(())
+        });
+        let waiter = waiter.await;
+        sys.sleep(2_000_000).await?;
+        released(&sys, own).await;
+        sys.join(waiter).await
+    });
+    assert!(sound.passed(), "{:?}", sound.violations);
+}
+
+#[test]
+fn a_deadlock_of_tasks_among_others_is_found() {
+    let broken = outcome(|sys, index| async move {
+        let (first, second) = if index == 0 { ("a", "b") } else { ("b", "a") };
+        let stuck = sys.spawn(move |sys| async move {
+            acquired(&sys, first, Exclusion::Holder).await;
+            sys.sleep(1_000_000).await?;
+            waiting(&sys, second, 1_000_000_000).await;
+            sys.sleep(3_000_000).await
+        });
+        let stuck = stuck.await;
+        let other = sys.spawn(|sys| async move {
+            waiting(&sys, "c", 1_000_000_000).await;
+            sys.sleep(5_000_000).await
+        });
+        let other = other.await;
+        sys.join(stuck).await?;
+        sys.join(other).await
+    });
+    assert_eq!(violation(&broken).0, "waits-for-acyclic");
+}
+
+#[test]
+fn each_task_has_a_wait_of_its_own() {
+    let measured = outcome(|sys, index| async move {
+        if index == 1 {
+            return Ok(());
+        }
+        let tasks = [("a", 2_000_000), ("b", 5_000_000)].map(|(lock, for_ns)| {
+            sys.spawn(move |sys| async move {
+                waiting(&sys, lock, 10_000_000).await;
+                sys.sleep(for_ns).await?;
+                acquired(&sys, lock, Exclusion::Holder).await;
+                released(&sys, lock).await;
+                Ok::<(), Errno>(())
+            })
+        });
+        let [first, second] = tasks;
+        let (first, second) = (first.await, second.await);
+        // It waits for no lock, and may sleep as long as it likes.
+        sys.sleep(50_000_000).await?;
+        sys.join(first).await?;
+        sys.join(second).await
+    });
+    assert!(measured.passed(), "{:?}", measured.violations);
+    let waits = &measured.observations.latencies["lock_acquire_ns"];
+    assert_eq!(waits.len(), 2);
+    assert!(waits.max() >= 5_000_000 && waits.min() < 4_000_000, "{} {}", waits.min(), waits.max());
+}
+
 async fn sleep_while_waiting(sys: Sys, for_ns: u64) -> Result<(), Errno> {
     waiting(&sys, "board", 10_000_000).await;
     sys.sleep(for_ns).await?;

@@ -26,8 +26,8 @@ impl Invariant for LockExclusion {
             self.judge_exit(process, view)?;
         }
         match self.table.observe(event, view) {
-            Change::Waiting(process) => {
-                let lock = &self.table.waits[&process].lock;
+            Change::Waiting(waiter) => {
+                let lock = &self.table.waits[&waiter].lock;
                 if self.table.holds.contains_key(lock) {
                     view.cover("lock_contended");
                 }
@@ -45,7 +45,8 @@ impl Invariant for LockExclusion {
                 if exclusive.is_empty() {
                     return Ok(());
                 }
-                let (name, role) = (view.process(by).name, view.process(by).role);
+                let by = view.process(by.process);
+                let (name, role) = (by.name, by.role);
                 let message = format!("{name} acquired lock `{lock}` while it is held by {}", names(view, &exclusive));
                 Err(Violation::new(self.id(), message).object("lock").role(role).loss("two-holders"))
             }
@@ -57,7 +58,7 @@ impl Invariant for LockExclusion {
 impl LockExclusion {
     /// A program that ends well has given its locks back. (The death of its process would free a flock, but not a record on disk.)
     fn judge_exit(&self, process: ProcessId, view: &View<'_>) -> Result<(), Violation> {
-        let held = self.table.holds.iter().find(|(_, holds)| holds.iter().any(|hold| hold.process == process));
+        let held = self.table.holds.iter().find(|(_, holds)| holds.iter().any(|hold| hold.by.process == process));
         let Some((lock, _)) = held else { return Ok(()) };
         let process = view.process(process);
         let message = format!("{} ended well and had not released lock `{lock}`", process.name);

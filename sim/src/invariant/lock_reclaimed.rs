@@ -78,7 +78,7 @@ impl Invariant for LockReclaimed {
                 && !was_held
                 && is_exclusive
             {
-                let process = view.process(by);
+                let process = view.process(by.process);
                 let waited_ns = event.time_ns - wait.since_ns;
                 let message = format!(
                     "{} timed out on lock `{}` after {waited_ns} ns, and no live process has held it in that time",

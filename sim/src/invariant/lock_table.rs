@@ -2,23 +2,35 @@
 
 use crate::kernel::View;
 use crate::sys::claim::{Exclusion, LockAcquired, LockReleased, LockTimedOut, LockWaiting};
-use crate::trace::{Body, Event, Interest, ProcessId, TaskId};
+use crate::trace::{Body, Event, Interest, ProcessId};
 use std::collections::BTreeMap;
+
+/// A task of a process, by its number there: unlike its slot, no other has it while the process lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Who {
+    pub(super) process: ProcessId,
+    pub(super) ordinal: u32,
+}
+
+impl Who {
+    /// Who has done what the event tells; nobody: it was done to a process, or to the machine.
+    pub(super) fn of(event: &Event<'_>, view: &View<'_>) -> Option<Who> {
+        let ordinal = view.ordinal(event.task?)?;
+        Some(Who { process: event.process?, ordinal })
+    }
+}
 
 /// A holder of a lock, by its own claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hold {
-    pub(super) process: ProcessId,
-    /// Which of the process's tasks has acquired it.
-    pub(super) task: Option<TaskId>,
+    /// Which task has acquired it.
+    pub(super) by: Who,
     pub(super) exclusion: Exclusion,
 }
 
-/// A process that waits for a lock.
+/// A task's wait for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wait {
-    /// Which of the process's tasks waits.
-    pub(super) task: Option<TaskId>,
     pub(super) lock: String,
     pub(super) since_ns: u64,
     pub(super) within_ns: u64,
@@ -27,17 +39,17 @@ pub(super) struct Wait {
 /// How an event changes the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    Waiting(ProcessId),
+    Waiting(Who),
     /// Acquired; the holders besides it, and how long it waited.
     Acquired {
-        by: ProcessId,
+        by: Who,
         lock: String,
         beside: Vec<Hold>,
         waited_ns: Option<u64>,
     },
     Released,
     TimedOut {
-        by: ProcessId,
+        by: Who,
         wait: Option<Wait>,
     },
     Ended(ProcessId),
@@ -49,7 +61,8 @@ pub(super) enum Change {
 #[derive(Default)]
 pub(super) struct LockTable {
     pub(super) holds: BTreeMap<String, Vec<Hold>>,
-    pub(super) waits: BTreeMap<ProcessId, Wait>,
+    /// Each task waits for one lock at a time.
+    pub(super) waits: BTreeMap<Who, Wait>,
 }
 
 impl LockTable {
@@ -59,36 +72,37 @@ impl LockTable {
     pub(super) fn observe(&mut self, event: &Event<'_>, view: &View<'_>) -> Change {
         let Some(process) = event.process else { return Change::None };
         if let Body::Ended(_) = event.body {
-            self.waits.remove(&process);
+            self.waits.retain(|waiter, _| waiter.process != process);
             self.forget(process, |_| true);
             return Change::Ended(process);
         }
+        let Some(by) = Who::of(event, view) else { return Change::None };
         if let Some(waiting) = view.claim::<LockWaiting>(event) {
             let (lock, within_ns) = (waiting.lock.clone(), waiting.within_ns);
-            self.waits.insert(process, Wait { task: event.task, lock, since_ns: event.time_ns, within_ns });
-            return Change::Waiting(process);
+            self.waits.insert(by, Wait { lock, since_ns: event.time_ns, within_ns });
+            return Change::Waiting(by);
         }
         if let Some(acquired) = view.claim::<LockAcquired>(event) {
             let (lock, exclusion) = (acquired.lock.clone(), acquired.exclusion);
-            let waited_ns = self.waits.remove(&process).map(|wait| event.time_ns - wait.since_ns);
+            let waited_ns = self.waits.remove(&by).map(|wait| event.time_ns - wait.since_ns);
             let holds = self.holds.entry(lock.clone()).or_default();
             let beside = holds.clone();
-            holds.push(Hold { process, task: event.task, exclusion });
-            return Change::Acquired { by: process, lock, beside, waited_ns };
+            holds.push(Hold { by, exclusion });
+            return Change::Acquired { by, lock, beside, waited_ns };
         }
         if let Some(released) = view.claim::<LockReleased>(event) {
             self.forget(process, |held| held == released.lock);
             return Change::Released;
         }
         if view.claim::<LockTimedOut>(event).is_some() {
-            return Change::TimedOut { by: process, wait: self.waits.remove(&process) };
+            return Change::TimedOut { by, wait: self.waits.remove(&by) };
         }
         Change::None
     }
 
     fn forget(&mut self, process: ProcessId, of: impl Fn(&str) -> bool) {
         self.holds.retain(|lock, holds| {
-            holds.retain(|hold| hold.process != process || !of(lock));
+            holds.retain(|hold| hold.by.process != process || !of(lock));
             !holds.is_empty()
         });
     }
@@ -96,6 +110,6 @@ impl LockTable {
 
 /// Names of processes, for messages.
 pub(super) fn names(view: &View<'_>, holds: &[Hold]) -> String {
-    let names: Vec<&str> = holds.iter().map(|hold| view.process(hold.process).name).collect();
+    let names: Vec<&str> = holds.iter().map(|hold| view.process(hold.by.process).name).collect();
     names.join(", ")
 }

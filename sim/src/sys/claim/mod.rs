@@ -19,7 +19,7 @@ pub trait Claim: Serialize + DeserializeOwned {
     const KIND: &'static str;
 }
 
-/// The program begins to wait for a lock.
+/// The task that claims it begins to wait for a lock. It waits until it claims [`LockAcquired`] or [`LockTimedOut`], or waits for another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockWaiting {
     /// The lock's name.
