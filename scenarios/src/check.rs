@@ -134,11 +134,13 @@ pub(crate) fn plan(plan: &Plan, rules: &Rules<'_>) -> Result<(), Refusal> {
         let allowed = format!("a whole number from 1 to {}, in nanoseconds", rules.chaos_ns_max);
         return Err(Refusal::value(Place::Key("chaos_ns"), plan.chaos_ns.to_string(), allowed));
     }
-    let absent = plan.absent.iter().map(|name| ("absent", name));
-    let skewed = plan.clock_skew_ns.keys().map(|name| ("clock_skew_ns", name));
-    // The preparation is a process, too.
-    if let Some((key, name)) = absent.chain(skewed).find(|(_, name)| !is_agent(name, workers) && *name != PREPARATION) {
-        return Err(Refusal::value(Place::Key(key), name, format!("{}; {PREPARATION}", agents(workers))));
+    if let Some(name) = plan.absent.iter().find(|name| !is_agent(name, workers)) {
+        return Err(Refusal::value(Place::Key("absent"), name, agents(workers)));
+    }
+    // The preparation has a clock, too.
+    if let Some(name) = plan.clock_skew_ns.keys().find(|name| !is_agent(name, workers) && *name != PREPARATION) {
+        let allowed = format!("{}; {PREPARATION}", agents(workers));
+        return Err(Refusal::value(Place::Key("clock_skew_ns"), name, allowed));
     }
     plan.check_fault_kinds(rules.faults)?;
     plan.faults.iter().try_for_each(|fault| check_fault(fault, workers))?;

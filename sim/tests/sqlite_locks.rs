@@ -287,7 +287,7 @@ fn exclusive_locking_mode_can_starve_and_the_step_budget_ends_it() {
         }
     });
     assert_eq!(outcome.violations.len(), 1, "{:#?}", outcome.violations);
-    assert_eq!(outcome.violations[0].fingerprint, "progress/run/-/steps");
+    assert_eq!(outcome.violations[0].fingerprint, "progress/run/hog/steps");
 }
 
 /// Counts what a scenario's observer can tell from events and the view.

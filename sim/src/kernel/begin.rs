@@ -4,10 +4,10 @@ use super::core::{Core, Phase};
 use super::handle::Kernel;
 use super::inject::Injector;
 use super::latency::{Latencies, PROFILES};
-use super::process::{Life, Process, STREAM_KEYS, StreamKeys, Streams};
-use super::run::{RunError, Settings};
+use super::process::{Life, Process, STREAM_KEYS, Streams};
+use super::run::{Listener, RunError, Settings};
 use super::timers::Timers;
-use super::world::{FIRST_PID, ProcessSpec, World};
+use super::world::{FIRST_PID, PREPARATION, ProcessSpec, World};
 use crate::invariant::Driver;
 use crate::metrics::Observations;
 use crate::plan::{MUTANT, Plan, StrategyPlan};
@@ -61,50 +61,16 @@ fn put(
     settings: Settings,
     first_run: FirstRun,
 ) -> Result<(), RunError> {
-    let seed = plan.seed;
-    let latencies = Latencies::named(&plan.latency).ok_or_else(|| {
-        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
-        RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
-    })?;
-    let stream_keys: &'static StreamKeys = &STREAM_KEYS;
-    let mut processes = std::mem::take(&mut core.processes);
-    processes.truncate(world.processes.len());
-    for (place, spec) in world.processes.drain(..).enumerate() {
-        let mut tasks = processes.get_mut(place).map(|last| std::mem::take(&mut last.tasks)).unwrap_or_default();
-        tasks.clear();
-        let process = process(plan, spec, tasks);
-        match processes.get_mut(place) {
-            Some(last) => *last = process,
-            None => processes.push(process),
-        }
-    }
-    let mut absent = Vec::new();
-    let named = |name: &str| processes.iter().position(|process| process.name == name);
-    let injector = Injector::new(&plan.faults, processes.len(), |name| named(name).map(|id| ProcessId(id as u32)))
-        .map_err(RunError)?;
-    if world.has_preparation
-        && let Some(fault) = plan.faults.iter().find(|fault| fault.process.as_deref() == Some(&processes[0].name))
-    {
-        let (id, kind) = (fault.id, fault.kind.name());
-        return Err(RunError(format!("fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits")));
-    }
-    for name in &plan.absent {
-        let Some(id) = named(name) else {
-            return Err(RunError(format!("`absent` names `{name}`, which is no process")));
-        };
-        absent.push(id);
-    }
+    let mut processes = processes(plan, &mut world, std::mem::take(&mut core.processes))?;
+    stay_down(&mut processes, plan)?;
+    let injector = injector(plan, world.has_preparation, &processes)?;
+    let latencies = latencies(plan)?;
     let is_told_of_names = settings.guide.is_some() || settings.records_turns;
     let names = is_told_of_names.then(|| processes.iter().map(|process| process.name.clone()).collect());
-    let mut chaos_strategy = ChaosStrategy::new(plan.strategy, seed, first_run, names);
+    let mut chaos_strategy = ChaosStrategy::new(plan.strategy, plan.seed, first_run, names);
     chaos_strategy.guide = settings.guide;
     if settings.records_turns {
         chaos_strategy.recording = Some(Arc::default());
-    }
-    // Until the chaos begins.
-    let strategy = strategy(StrategyPlan::Timed, seed, &FirstRun::None);
-    for index in &absent {
-        processes[*index].life = Life::Done;
     }
     let driver = match (core.driver.take(), settings.without_invariants) {
         (_, true) => None,
@@ -114,6 +80,84 @@ fn put(
             Some(last)
         }
     };
+    let listener = settings.listener;
+    reset(core, plan, world, Parts { processes, injector, latencies, chaos_strategy, driver, listener });
+    Ok(())
+}
+
+/// The processes of a run, none of them started. `last` are those of the run before, for their memory.
+fn processes(plan: &Plan, world: &mut World, last: Vec<Process>) -> Result<Vec<Process>, RunError> {
+    let mut processes = last;
+    processes.truncate(world.processes.len());
+    for (place, spec) in world.processes.drain(..).enumerate() {
+        let is_its = |process: &Process| process.index == spec.index && process.role == spec.role;
+        if processes[..place.min(processes.len())].iter().any(is_its) {
+            let name = name_of(spec.role, spec.index);
+            return Err(RunError(format!("two processes of the scenario are named `{name}`")));
+        }
+        let mut tasks = processes.get_mut(place).map(|last| std::mem::take(&mut last.tasks)).unwrap_or_default();
+        tasks.clear();
+        let process = process(plan, spec, tasks);
+        match processes.get_mut(place) {
+            Some(last) => *last = process,
+            None => processes.push(process),
+        }
+    }
+    let is_daemon = |process: &Process| process.is_daemon;
+    if processes.iter().any(is_daemon)
+        && processes.iter().all(|process| is_daemon(process) || process.role == PREPARATION)
+    {
+        return Err(RunError("all processes of the scenario are daemons: nobody's end would end the run".to_owned()));
+    }
+    Ok(processes)
+}
+
+/// Those that the plan says are absent have ended for good before they began.
+fn stay_down(processes: &mut [Process], plan: &Plan) -> Result<(), RunError> {
+    for name in &plan.absent {
+        match processes.iter_mut().find(|process| process.name == *name) {
+            Some(process) if process.role != PREPARATION => process.life = Life::Done,
+            Some(_) => return Err(RunError(format!("`absent` names `{name}`: without the preparation nothing runs"))),
+            None => return Err(RunError(format!("`absent` names `{name}`, which is no process"))),
+        }
+    }
+    Ok(())
+}
+
+fn injector(plan: &Plan, has_preparation: bool, processes: &[Process]) -> Result<Injector, RunError> {
+    let named = |name: &str| processes.iter().position(|process| process.name == name);
+    let injector = Injector::new(&plan.faults, processes.len(), |name| named(name).map(|id| ProcessId(id as u32)));
+    if has_preparation
+        && let Some(fault) = plan.faults.iter().find(|fault| fault.process.as_deref() == Some(&processes[0].name))
+    {
+        let (id, kind) = (fault.id, fault.kind.name());
+        return Err(RunError(format!("fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits")));
+    }
+    injector.map_err(RunError)
+}
+
+fn latencies(plan: &Plan) -> Result<&'static Latencies, RunError> {
+    Latencies::named(&plan.latency).ok_or_else(|| {
+        let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+        RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
+    })
+}
+
+/// What a run has of its own.
+struct Parts {
+    processes: Vec<Process>,
+    injector: Injector,
+    latencies: &'static Latencies,
+    chaos_strategy: ChaosStrategy,
+    driver: Option<Box<Driver>>,
+    listener: Option<Listener>,
+}
+
+/// Makes all that a core holds what it is before a first step.
+fn reset(core: &mut Core, plan: &Rc<Plan>, mut world: World, parts: Parts) {
+    let Parts { processes, injector, latencies, chaos_strategy, driver, listener } = parts;
+    // Until the chaos begins.
+    let strategy = strategy(StrategyPlan::Timed, plan.seed, &FirstRun::None);
     // Each by its name, so that none can be forgotten.
     let Core {
         seed: seed_place,
@@ -147,7 +191,7 @@ fn put(
         injector: injector_place,
         latencies: latencies_place,
         latency_streams,
-        stream_keys: stream_keys_place,
+        stream_keys,
         strategy_delays,
         strategy: strategy_place,
         chaos_strategy: chaos_strategy_place,
@@ -155,14 +199,14 @@ fn put(
         hasher,
         observed,
         driver: driver_place,
-        listener,
+        listener: listener_place,
         traced,
         observations,
         violations,
         sqlite,
         spare_world,
     } = core;
-    *seed_place = seed;
+    *seed_place = plan.seed;
     *plan_place = plan.clone();
     *now_ns = 0;
     *step = 0;
@@ -179,7 +223,7 @@ fn put(
         },
     );
     network.begin_again(processes.iter().map(|process| process.name.as_str()));
-    *unfinished = processes.iter().filter(|process| process.life != Life::Done).count();
+    *unfinished = processes.iter().filter(|process| process.is_unfinished()).count();
     *processes_place = processes;
     *owners = 0;
     *next_pid = FIRST_PID;
@@ -204,7 +248,7 @@ fn put(
     *injector_place = injector;
     *latencies_place = latencies;
     latency_streams.clear();
-    *stream_keys_place = stream_keys;
+    *stream_keys = &STREAM_KEYS;
     *strategy_delays = strategy.delays();
     *strategy_place = strategy;
     *chaos_strategy_place = chaos_strategy;
@@ -212,7 +256,7 @@ fn put(
     hasher.begin_again();
     *observed = driver.as_ref().map_or(Interest::NONE, |driver| driver.interest());
     *driver_place = driver;
-    *listener = settings.listener;
+    *listener_place = listener;
     *traced = crate::trace::layer::is_wanted();
     if !observations.get_mut().is_empty() {
         *observations = RefCell::new(Observations::default());
@@ -221,12 +265,11 @@ fn put(
     *sqlite = crate::sqlite::State::default();
     world.clear();
     *spare_world = world;
-    Ok(())
 }
 
 /// A process that has not started. `tasks` is an empty list, for its memory.
 fn process(plan: &Plan, spec: ProcessSpec, tasks: Vec<TaskId>) -> Process {
-    let ProcessSpec { role, index, restart, program } = spec;
+    let ProcessSpec { role, index, restart, is_daemon, program } = spec;
     let name = name_of(role, index);
     Process {
         skew_ns: plan.clock_skew_ns.get(&name).copied().unwrap_or(0),
@@ -236,6 +279,7 @@ fn process(plan: &Plan, spec: ProcessSpec, tasks: Vec<TaskId>) -> Process {
         path: Path::of_process(role, index),
         program: Some(program),
         restart,
+        is_daemon,
         failures: 0,
         life: Life::Down,
         boot: 0,

@@ -5,6 +5,7 @@ use super::executor::{Executor, Stage};
 use super::process::{Exit, Life, Process, Program, RestartPolicy};
 use super::run::panic_text;
 use super::task::{Task, TaskState, Timer, WaitKey, WakeState};
+use super::world::PREPARATION;
 use crate::plan::StrategyPlan;
 use crate::schedule::{FirstRun, Ready, Strategy, strategy};
 use crate::sys::call::{Caller, Header};
@@ -252,7 +253,7 @@ impl Core {
             }
             _ => {
                 process.life = Life::Done;
-                self.unfinished -= 1;
+                self.unfinished -= usize::from(!process.is_daemon);
                 if self.phase == Phase::Setup {
                     self.prepared(ended);
                 }
@@ -263,7 +264,7 @@ impl Core {
     /// The preparation has ended: everything else starts, unless it failed.
     fn prepared(&mut self, ended: &Ended) {
         if let Ended::Exited { code: 1.., why } = ended {
-            self.no_progress(format!("the preparation failed: {why}"), "preparation");
+            self.no_progress(format!("the preparation failed: {why}"), Some(PREPARATION), "preparation");
             return;
         }
         self.phase = Phase::Chaos;

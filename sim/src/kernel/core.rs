@@ -3,7 +3,7 @@
 use super::control::Control;
 use super::inject::{Injected, Injector, Verdict};
 use super::latency::Latencies;
-use super::process::{Process, StreamKeys};
+use super::process::{Life, Process, StreamKeys};
 use super::run::Listener;
 use super::task::{Task, TaskState, Timer, WaitKey};
 use super::timers::Timers;
@@ -11,7 +11,7 @@ use super::view::View;
 use super::world::World;
 use crate::errno::Errno;
 use crate::invariant::{Driver, Violation};
-use crate::metrics::Observations;
+use crate::metrics::{Nanoseconds, Observations};
 use crate::plan::Plan;
 use crate::schedule::{ChaosStrategy, Ready, Strategy};
 use crate::seed::{Draw, Path, Seed, Stream};
@@ -32,6 +32,9 @@ pub(super) enum Phase {
     Chaos,
     Calm,
 }
+
+/// So many tasks are told of, where a run doesn't end.
+const UNFINISHED_TOLD: usize = 12;
 
 /// A step of a task.
 #[derive(Clone, Copy)]
@@ -67,7 +70,7 @@ pub(crate) struct Core {
     pub(crate) disk: Disk,
     pub(crate) network: Network,
     pub(super) processes: Vec<Process>,
-    /// Processes that have not ended for good.
+    /// Processes that have not ended for good, without daemons.
     pub(super) unfinished: usize,
     pub(super) owners: u32,
     pub(super) next_pid: u32,
@@ -434,8 +437,9 @@ impl Core {
     }
 
     /// Says that a limit was reached. The generic invariant `progress` has no other source.
-    pub(super) fn no_progress(&mut self, message: String, loss: &'static str) {
+    pub(super) fn no_progress(&mut self, message: String, role: Option<&'static str>, loss: &'static str) {
         let violation = Violation::new("progress", message).object("run").loss(loss);
+        let violation = if let Some(role) = role { violation.role(role) } else { violation };
         self.violations.push(violation.at(self.step, self.now_ns));
     }
 
@@ -496,33 +500,44 @@ impl Core {
     /// Says which limit was reached.
     #[cold]
     fn stands_still(&mut self) {
+        let who = self.unfinished_in_words();
+        // Whose role it is that hangs, if it is one.
+        let mut roles = self.processes.iter().filter(|process| process.is_unfinished()).map(|process| process.role);
+        let role = roles.next().filter(|role| roles.all(|other| other == *role));
         if self.ready.is_empty() {
-            self.no_progress(self.who_waits(), "stuck");
+            self.no_progress(format!("nothing can run, and nobody will wake anybody: {who}"), role, "stuck");
         } else if self.step >= self.steps_max {
-            self.no_progress(format!("the step budget of {} is used up", self.steps_max), "steps");
+            self.no_progress(format!("the step budget of {} is used up: {who}", self.steps_max), role, "steps");
         } else {
-            let (left, calm_ns) = (self.unfinished, self.plan.calm_ns);
-            let who = if left == 1 { "1 process has".to_owned() } else { format!("{left} processes have") };
-            let message = format!("{who} not finished {calm_ns} ns into the calm phase");
-            self.no_progress(message, "time");
+            let calm = Nanoseconds(self.plan.calm_ns);
+            self.no_progress(format!("not all have finished {calm} into the calm phase: {who}"), role, "time");
         }
     }
 
-    /// Why nothing can run, in words.
+    /// Who has not finished, and what each of their tasks is at.
     #[cold]
-    fn who_waits(&self) -> String {
-        let mut waits: Vec<String> = Vec::new();
-        for process in self.processes.iter().filter(|process| process.is_live()) {
+    fn unfinished_in_words(&self) -> String {
+        let mut tasks: Vec<String> = Vec::new();
+        for process in self.processes.iter().filter(|process| process.is_unfinished()) {
+            if !process.is_live() {
+                tasks.push(format!("{} is down", process.name));
+            }
+            let is_paused = if process.life == Life::Paused { "is paused and " } else { "" };
             for task in process.tasks.iter().map(|task| &self.tasks[task.0 as usize]) {
                 let Ready { kind, object, ordinal, .. } = task.call;
                 let what = match task.state {
-                    TaskState::Waiting { .. } => format!("`{kind}` of #{object}"),
-                    _ => "something that is no system call".to_owned(),
+                    TaskState::Waiting { .. } => format!("waits for `{kind}` of #{object}"),
+                    TaskState::Asleep { .. } => "sleeps".to_owned(),
+                    TaskState::Ready(_) | TaskState::Held | TaskState::Picked => format!("is at `{kind}`"),
+                    _ => "waits for something that is no system call".to_owned(),
                 };
-                waits.push(format!("{} (task {ordinal}) waits for {what}", process.name));
+                tasks.push(format!("{} (task {ordinal}) {is_paused}{what}", process.name));
             }
         }
-        format!("nothing can run, and nobody will wake anybody: {}", waits.join(", "))
+        let more = tasks.len().saturating_sub(UNFINISHED_TOLD);
+        tasks.truncate(UNFINISHED_TOLD);
+        let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+        tasks.join(", ") + &more
     }
 
     /// Asks the strategy, and moves the clock.

@@ -75,6 +75,8 @@ pub(super) struct Process {
     /// `None`: it has been taken away, at the end of the run.
     pub(super) program: Option<Program>,
     pub(super) restart: RestartPolicy,
+    /// Whether the run ends without its end.
+    pub(super) is_daemon: bool,
     pub(super) failures: u32,
     pub(super) life: Life,
     pub(super) boot: u32,
@@ -127,6 +129,11 @@ impl Core {
 impl Process {
     pub(super) fn is_live(&self) -> bool {
         matches!(self.life, Life::Up | Life::Paused)
+    }
+
+    /// Whether the run waits for its end.
+    pub(super) fn is_unfinished(&self) -> bool {
+        !self.is_daemon && self.life != Life::Done
     }
 
     fn set_operation(&mut self, operation: u64) {

@@ -87,8 +87,11 @@ pub(super) fn recover(
         }
         let mut core = match core(&Rc::new(plan_of_recovery.clone()), world, Settings::default(), FirstRun::None) {
             Ok(core) => core,
-            // The run itself was made from the same.
-            Err(error) => unreachable!("{error}"),
+            Err(error) => {
+                let violation = Violation::new("recovers", format!("the recovery can't begin: {error}"));
+                let processes = Err(violation.object("recovery").loss("refused"));
+                return Recovery { failed: None, processes, recovered_ns: 0, boot_id: 0 };
+            }
         };
         core.traced = false;
         core.now_ns = moment.now_ns + DOWN_NS;
@@ -117,7 +120,8 @@ pub(super) fn recover(
 
 /// Without one, images would pass for recovered that were only looked at.
 fn no_recovery() -> Violation {
-    let message = "the scenario has invariants that judge what a recovery leaves, and its recovery starts no process";
+    let message = "the scenario has invariants that judge what a recovery leaves (`Invariant::acknowledgements`), and its recovery starts no process: \
+                   `Scenario::recover` must";
     Violation::new("recovers", message).object("recovery").loss("nothing")
 }
 

@@ -25,12 +25,13 @@ use tracing::level_filters::LevelFilter;
 /// Is told every event of a run, just after it took effect.
 pub type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>;
 
-/// How a plan is run. None of it changes the trace hash.
+/// How a plan is run. Nothing here but a guide changes what happens in a run: who listens, writes turns down or judges leaves no trace. But a run ends at its first
+/// violation, so that one that nobody judges may go on, and its trace hash is another.
 #[derive(Default)]
 pub struct Settings {
     /// Leave the scenario's invariants out; `progress` and `no-panic` stay.
     pub without_invariants: bool,
-    /// Follow these turns in the chaos instead of the plan's strategy. They may come from another plan or another build.
+    /// Follow these turns in the chaos instead of the plan's strategy. They may come from another plan or another build, and make another run of it.
     pub guide: Option<Guide>,
     /// Write down who went when: see [`Outcome::turns`].
     pub records_turns: bool,

@@ -17,6 +17,8 @@ pub(super) struct ProcessSpec {
     pub(super) role: &'static str,
     pub(super) index: u32,
     pub(super) restart: RestartPolicy,
+    /// Whether the run ends without its end.
+    pub(super) is_daemon: bool,
     pub(super) program: Program,
 }
 
@@ -37,7 +39,8 @@ impl World {
         invariants.clear();
     }
 
-    /// Adds a process. Its name is `ROLE-INDEX`; its program is made afresh at each boot.
+    /// Adds a process. Its name is `ROLE-INDEX`; its program is made afresh at each boot: what several boots share is cloned inside of `program`, before its
+    /// `async move`. A run ends when all processes have ended, each in the way that its restart policy takes for the last.
     pub fn process<F>(&mut self, role: &'static str, index: u32, program: impl Fn(Sys) -> F + 'static) -> ProcessId
     where
         F: Future<Output = Exit> + 'static,
@@ -57,8 +60,18 @@ impl World {
         F: Future<Output = Exit> + 'static,
     {
         let program: Program = Rc::new(move |sys| Box::pin(program(sys)));
-        self.processes.push(ProcessSpec { role, index, restart, program });
+        self.processes.push(ProcessSpec { role, index, restart, is_daemon: false, program });
         ProcessId(self.processes.len() as u32 - 1)
+    }
+
+    /// Adds a process that serves others and needn't end: the run is over when all others have ended, wherever this one is. A world of nothing else can't be run.
+    pub fn daemon<F>(&mut self, role: &'static str, index: u32, program: impl Fn(Sys) -> F + 'static) -> ProcessId
+    where
+        F: Future<Output = Exit> + 'static,
+    {
+        let id = self.process(role, index, program);
+        self.processes[id.0 as usize].is_daemon = true;
+        id
     }
 
     /// Sets the program that runs alone, in time order and without faults, before everything else. Call it first.

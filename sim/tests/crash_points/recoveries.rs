@@ -46,7 +46,7 @@ fn a_recovery_that_hangs_or_goes_on_for_ever_is_flagged() {
             }
         });
     };
-    fired(&run_with(sleeps, CrashPoints::All), "recovers", &["not finished"]);
+    fired(&run_with(sleeps, CrashPoints::All), "recovers", &["not all have finished"]);
     let spins = |world: &mut World| {
         world.process("agent", 0, |sys: Sys| async move {
             loop {

@@ -27,6 +27,29 @@ fn exit_statuses_are_told_and_a_success_is_final() {
 }
 
 #[test]
+fn processes_that_a_plan_can_t_tell_apart_or_do_without_are_refused() {
+    let why = |plan: &Plan, indices: [u32; 2]| {
+        let told = run_plain(plan, |world| {
+            world.prepare(|_| async { Exit::success() });
+            for index in indices {
+                world.process("a", index, |_| async { Exit::success() });
+            }
+        });
+        told.map(|outcome| outcome.passed())
+    };
+    assert_eq!(why(&plan(), [3, 4]), Ok(true));
+    let twice = why(&plan(), [3, 3]).expect_err("one name for two");
+    assert!(twice.ends_with("two processes of the scenario are named `a-3`"), "{twice}");
+    let absent = |name: &str| why(&Plan { absent: vec![name.to_owned()], ..plan() }, [3, 4]);
+    assert_eq!(absent("a-3"), Ok(true));
+    for (name, words) in [("a-5", "`a-5`, which is no process"), ("prepare-0", "without the preparation nothing runs")]
+    {
+        let told = absent(name).expect_err(name);
+        assert!(told.contains(words), "{told}");
+    }
+}
+
+#[test]
 fn restarts_back_off_twice_as_long_each_time_up_to_the_longest() {
     let restart = RestartPolicy::OnFailure { first_ns: 10 * MILLI_NS, last_ns: 50 * MILLI_NS };
     let ran = run_world(&plan(), |world| {
