@@ -9,7 +9,7 @@ use crate::{flood, oracle};
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
 use seedstorm_sim::plan::{
     FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, PlantedBug, Position, Refusal,
-    StrategyPlan, Trigger,
+    Trigger,
 };
 use seedstorm_sim::seed::Path;
 use seedstorm_sim::{Draw, Scenario, Seed, World};
@@ -247,7 +247,7 @@ impl Scenario for SignalFlood {
             format: PLAN_FORMAT,
             scenario: self.name().into(),
             seed,
-            strategy: options.strategy.unwrap_or_else(|| StrategyPlan::drawn(seed, steps)),
+            strategy: options.strategy_of(seed, steps),
             step_counts: None,
             persistence,
             latency,

@@ -5,7 +5,7 @@ use crate::faults::{Menu, kills_of_holders, lies_before_power_loss};
 use crate::plans::{self, DURATION_NS_MAX, IDS_PER_AGENT, SECOND_NS, agents, bursts, persistence, weights};
 use crate::setting::{self, Range, Setting, settle};
 use crate::swarm;
-use seedstorm_sim::plan::{Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Refusal, StrategyPlan};
+use seedstorm_sim::plan::{Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Refusal};
 use seedstorm_sim::{Draw, Seed, Stream};
 use std::collections::BTreeMap;
 use toml::Value;
@@ -106,8 +106,7 @@ impl Workload {
         let names = agents(u64::from(workers));
         let operations =
             (0..workers).flat_map(|index| shape.of_agent(seed, index, workers, chaos_ns, &busy_ns)).collect::<Vec<_>>();
-        let strategy =
-            options.strategy.unwrap_or_else(|| StrategyPlan::drawn(seed, operations.len() as u64 * STEPS_OF_OPERATION));
+        let strategy = options.strategy_of(seed, operations.len() as u64 * STEPS_OF_OPERATION);
         let mut faults = self.faults.draw(seed, options, &names, chaos_ns, &busy_ns);
         if options.faults == Faults::Default {
             faults.extend(lies_before_power_loss(seed, self.lies_before_power_loss, &names));

@@ -3,7 +3,7 @@
 //! `cargo run --release --example counter -- sweep --scenarios counter --seeds 0..200` passes; with `--set lock=none` it finds the lost update.
 
 use seedstorm_sim::invariant::{Invariant, Violation};
-use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, OptionsError, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, Trigger};
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::sys::{LockMode, OpenFlags};
@@ -93,14 +93,10 @@ impl Scenario for Counter {
         let mut stream = seed.stream("counter");
         let process = format!("counter-{}", stream.below(u64::from(workers)));
         let kill = FaultPlan::new(1, FaultKind::Kill, Some(process), Trigger::AtNs(stream.below(20_000_000)));
-        let faults = match &options.faults {
-            Faults::Default | Faults::Kinds(_) => vec![kill],
-            Faults::None => Vec::new(),
-            Faults::Exactly(faults) => faults.clone(),
-        };
+        let faults = options.faults.choose(vec![kill]);
         let mut plan = Plan { settings, faults, persistence: Persistence::Ext4, ..Plan::plain(self.name(), seed) };
         plan.settings.insert("workers".into(), i64::from(workers).into());
-        plan.strategy = options.strategy.unwrap_or(plan.strategy);
+        plan.strategy = options.strategy_of(seed, 100 * u64::from(workers));
         plan.chaos_ns = options.duration_ns.unwrap_or(1_000_000_000);
         Ok(plan)
     }

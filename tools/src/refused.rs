@@ -12,7 +12,8 @@ use std::path::Path;
 /// # Errors
 /// Options that the scenario doesn't take.
 pub(crate) fn draw(scenario: Known, seed: Seed, options: &Options, faults_file: Option<&Path>) -> Result<Plan> {
-    let plan = scenario.plan(seed, options).map_err(|error| Problem::Usage(of_option(scenario, &error)))?;
+    let plan = scenario.plan(seed, options).and_then(|plan| options.check(&plan).map(|()| plan));
+    let plan = plan.map_err(|error| Problem::Usage(of_option(scenario, &error)))?;
     if faults_file.is_some() {
         plan_file::check(scenario, &plan, faults_file)
             .map_err(|problem| Problem::Usage(format!("--faults {problem} (scenario `{}`)", scenario.name())))?;

@@ -4,7 +4,7 @@
 
 use rusqlite::{Connection, TransactionBehavior, params};
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
-use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, MUTANT, Operation, OptionsError, PlantedBug, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, MUTANT, Operation, OptionsError, PlantedBug, Trigger};
 use seedstorm_sim::sqlite::inspect;
 use seedstorm_sim::sys::claim::{Claim, ClaimKind};
 use seedstorm_sim::sys::disk::Disk;
@@ -20,6 +20,8 @@ const DATABASE: &str = "/ledger.db";
 const ACCOUNTS: u64 = 4;
 const DEPOSIT: i64 = 100;
 const CLERKS_MAX: u64 = 100;
+/// More or less.
+const STEPS_OF_TRANSFER: u64 = 60;
 
 const READS_EARLY: &str = "reads-early";
 const TELLS_EARLY: &str = "tells-early";
@@ -204,20 +206,13 @@ impl Scenario for Ledger {
             Operation { id, process, kind: "transfer".into(), not_before_ns: 0, think_ns, arguments }
         };
         let operations: Vec<Operation> = (1..=10 * clerks).map(operation).collect();
-        let mut faults: Vec<FaultPlan> = (1..=2)
-            .map(|id| {
-                let process = format!("clerk-{}", stream.below(clerks));
-                FaultPlan::new(id, FaultKind::Kill, Some(process), Trigger::AtNs(stream.below(30_000_000)))
-            })
-            .collect();
-        match &options.faults {
-            // Of other kinds than `faults` names nobody can ask.
-            Faults::Default | Faults::Kinds(_) => {}
-            Faults::None => faults.clear(),
-            Faults::Exactly(others) => faults.clone_from(others),
-        }
+        let kill = |id| {
+            let process = format!("clerk-{}", stream.below(clerks));
+            FaultPlan::new(id, FaultKind::Kill, Some(process), Trigger::AtNs(stream.below(30_000_000)))
+        };
+        let faults = options.faults.choose((1..=2).map(kill).collect());
         let mut plan = Plan { settings, operations, faults, ..Plan::plain(self.name(), seed) };
-        plan.strategy = options.strategy.unwrap_or(plan.strategy);
+        plan.strategy = options.strategy_of(seed, STEPS_OF_TRANSFER * plan.operations.len() as u64);
         plan.chaos_ns = options.duration_ns.unwrap_or(plan.chaos_ns);
         plan.settings.insert("clerks".into(), (clerks as i64).into());
         Ok(plan)

@@ -8,9 +8,7 @@ use crate::oracle::beliefs::reading::Planned;
 use crate::plans::{self, DURATION_NS_MAX, IDS_PER_AGENT, SECOND_NS, agents, bursts, persistence, weights};
 use crate::setting::{self, Range, Setting, settle};
 use crate::swarm;
-use seedstorm_sim::plan::{
-    FaultKind, Operation, Options, OptionsError, PLAN_FORMAT, Place, Plan, Refusal, StrategyPlan,
-};
+use seedstorm_sim::plan::{FaultKind, Operation, Options, OptionsError, PLAN_FORMAT, Place, Plan, Refusal};
 use seedstorm_sim::seed::Path;
 use seedstorm_sim::{Draw, Seed};
 use std::collections::BTreeMap;
@@ -83,8 +81,7 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
         weights: weights(seed, STRUCTURES),
     };
     let operations = shape.operations(seed, workers, chaos_ns, &busy_ns);
-    let strategy =
-        options.strategy.unwrap_or_else(|| StrategyPlan::drawn(seed, operations.len() as u64 * STEPS_OF_OPERATION));
+    let strategy = options.strategy_of(seed, operations.len() as u64 * STEPS_OF_OPERATION);
     let names = agents(workers);
     let faults = menu.draw(seed, options, &names, chaos_ns, &busy_ns);
     let persistence = persistence(&settings);

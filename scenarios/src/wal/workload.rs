@@ -5,8 +5,7 @@ use crate::faults::Menu;
 use crate::plans::{self, DURATION_NS_MAX, IDS_PER_AGENT, SECOND_NS, agents, persistence};
 use crate::setting::{self, Range, Setting, settle};
 use seedstorm_sim::plan::{
-    FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Position, Refusal, StrategyPlan,
-    Trigger,
+    FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, Position, Refusal, Trigger,
 };
 use seedstorm_sim::seed::Path;
 use seedstorm_sim::trace::CallKind;
@@ -137,8 +136,7 @@ pub fn plan(scenario: &str, menu: &Menu, seed: Seed, options: &Options) -> Resul
     let least_ns = number("operations") * commit_ns(&latency) / 2 + shape.operations * shape.think_ns;
     let chaos_ns = plans::duration_ns(options, least_ns.min(100 * SECOND_NS))?;
     let operations = shape.operations(seed, workers, chaos_ns);
-    let strategy =
-        options.strategy.unwrap_or_else(|| StrategyPlan::drawn(seed, operations.len() as u64 * STEPS_OF_OPERATION));
+    let strategy = options.strategy_of(seed, operations.len() as u64 * STEPS_OF_OPERATION);
     let mut faults = menu.draw(seed, options, &agents(workers), chaos_ns, &[0, chaos_ns / 3]);
     if options.faults == Faults::Default {
         faults.extend(power_loss_at_work(seed, workers));

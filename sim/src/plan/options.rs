@@ -1,8 +1,10 @@
 //! What a person may say about how a plan is drawn. Reading it from a command line is the business of `tools`.
 
-use super::{FaultKind, FaultPlan, MUTANT, PlantedBug, StrategyPlan};
+use super::{FaultKind, FaultPlan, MUTANT, Plan, PlantedBug, StrategyPlan};
+use crate::seed::Seed;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use thiserror::Error;
 
 /// Options of a scenario. What is `None` is drawn from the seed or has the scenario's default.
@@ -38,6 +40,43 @@ pub struct Given<'a> {
 }
 
 impl Options {
+    /// The strategy of a seed's plan: the one that was asked for; without one the seed draws it, as the portfolio does. `steps` is how many a run takes, more or
+    /// less, for strategies that must know it.
+    pub fn strategy_of(&self, seed: Seed, steps: u64) -> StrategyPlan {
+        self.strategy.unwrap_or_else(|| StrategyPlan::drawn(seed, steps))
+    }
+
+    /// Whether a plan has what was asked for: its strategy, and no other faults. What a scenario passes over would look as if it had been tried.
+    ///
+    /// # Errors
+    /// The option that the scenario has passed over.
+    pub fn check(&self, plan: &Plan) -> Result<(), OptionsError> {
+        if let Some(strategy) = self.strategy.filter(|strategy| *strategy != plan.strategy) {
+            let allowed = format!(
+                "{}: the scenario passes over what was asked for (`Options::strategy_of` doesn't)",
+                plan.strategy
+            );
+            return Err(OptionsError { option: "--strategy".into(), value: strategy.to_string(), allowed });
+        }
+        let is_other = |fault: &&FaultPlan| match &self.faults {
+            Faults::Default => false,
+            Faults::None => true,
+            Faults::Kinds(kinds) => !kinds.contains(&fault.kind),
+            Faults::Exactly(faults) => !faults.contains(fault),
+        };
+        match plan.faults.iter().find(is_other) {
+            None => Ok(()),
+            Some(fault) => Err(OptionsError {
+                option: "--faults".into(),
+                value: self.faults.to_string(),
+                allowed: format!(
+                    "{}: the scenario passes over what was asked for (`Faults::choose` doesn't)",
+                    fault.kind.name()
+                ),
+            }),
+        }
+    }
+
     /// The settings that were asked for, those with options of their own first.
     pub fn given(&self) -> impl Iterator<Item = Given<'_>> {
         let named = [("lock", &self.lock), ("backoff", &self.backoff)].into_iter().filter_map(|(key, value)| {
@@ -95,6 +134,33 @@ pub enum Faults {
     Kinds(Vec<FaultKind>),
     /// Exactly these.
     Exactly(Vec<FaultPlan>),
+}
+
+impl Faults {
+    /// The faults of a plan, of those that a scenario has drawn: all, none, or those of the kinds that were asked for; or the ones that were given instead.
+    pub fn choose(&self, mut drawn: Vec<FaultPlan>) -> Vec<FaultPlan> {
+        match self {
+            Faults::Default => drawn,
+            Faults::None => Vec::new(),
+            Faults::Kinds(kinds) => {
+                drawn.retain(|fault| kinds.contains(&fault.kind));
+                drawn
+            }
+            Faults::Exactly(given) => given.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Faults {
+    /// As `--faults` takes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Faults::Default => f.write_str("default"),
+            Faults::None => f.write_str("none"),
+            Faults::Kinds(kinds) => f.write_str(&kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",")),
+            Faults::Exactly(_) => f.write_str("those of a file"),
+        }
+    }
 }
 
 /// An option that can't be used.

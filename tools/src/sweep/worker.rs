@@ -83,6 +83,7 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
     // Which seed it is that can't be run, nobody knows beforehand: how many agents there are may be drawn, and a fault may name one of them.
     let of_seed = |why: String| Problem::Usage(format!("{} seed {}: {why}", request.scenario, request.seed));
     let plan = scenario.plan(Seed(request.seed), &request.options).map_err(|error| of_seed(error.to_string()))?;
+    request.options.check(&plan).map_err(|error| of_seed(error.to_string()))?;
     let tracing = match &request.also {
         Also::Trace(path) => Some(Tracing::create(path)?),
         Also::Nothing | Also::Reproducer(_) => None,
