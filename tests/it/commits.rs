@@ -160,6 +160,26 @@ fn it_cleans_up_when_it_is_interrupted() {
 }
 
 #[test]
+fn nothing_outside_of_the_worktree_is_touched() {
+    let program = program();
+    let (repository, temporary) = (repository(env!("CARGO_BIN_EXE_seedstorm-under-test"), ""), Folder::new());
+    let reproducer = failure(&program);
+    let precious = repository.path().join("precious");
+    std::fs::write(&precious, "keep").expect("a file");
+    let absolute = precious.display().to_string();
+    let climbing = format!("../../../../../../../..{absolute}");
+    for path in [absolute.as_str(), climbing.as_str(), "..", "."] {
+        let words = ["bisect", &reproducer, "--commits", "c1..main", "--program", path, "--", "sh", "build.sh"];
+        let said = said(bisecting(&program, &repository, &temporary, &words).output().expect("it starts"));
+        assert_eq!(said.code, Some(2), "{path}: {said:?}");
+        let told =
+            format!("--program: `{path}` is not in the worktree; allowed: a path from its top, as target/release/");
+        assert!(said.err.contains(&told), "{}", said.err);
+        assert_eq!(std::fs::read_to_string(&precious).expect("it is there"), "keep");
+    }
+}
+
+#[test]
 fn what_git_would_take_on_trust_is_looked_at() {
     let program = program();
     let (repository, temporary) = (repository(env!("CARGO_BIN_EXE_seedstorm-under-test"), ""), Folder::new());

@@ -16,7 +16,7 @@ use crate::shell;
 use seedstorm_sim::metrics::Nanoseconds;
 use serde::Serialize;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How commits are built unless the command line says otherwise.
@@ -37,6 +37,7 @@ struct Outcome {
 pub(crate) fn bisect(arguments: &BisectArguments, range: &str) -> Result<Exit> {
     let stopwatch = Stopwatch::start();
     let reproducer = readable(&arguments.file)?;
+    let program = program(arguments)?;
     let interrupt = interrupt::flag()?;
     let repository = Repository::here(range)?;
     let workplace = Workplace::create(&repository)?;
@@ -46,7 +47,7 @@ pub(crate) fn bisect(arguments: &BisectArguments, range: &str) -> Result<Exit> {
             true => BUILD.map(str::to_owned).to_vec(),
             false => arguments.build.clone(),
         },
-        program: arguments.program.clone().unwrap_or_else(default_program),
+        program,
         reproducer,
         expected: None,
         log: workplace.file("steps.jsonl"),
@@ -73,6 +74,20 @@ fn readable(path: &Path) -> Result<PathBuf> {
         _ => return Err(Problem::usage(format!("{}: no violation is recorded in it", path.display()))),
     }
     std::path::absolute(path).map_err(|error| Problem::usage(format!("{}: {error}", path.display())))
+}
+
+/// Where each build leaves the program. What lies there before is removed: it must be in the worktree.
+fn program(arguments: &BisectArguments) -> Result<PathBuf> {
+    let Some(program) = &arguments.program else { return Ok(default_program()) };
+    let is_within = program.components().all(|component| matches!(component, Component::Normal(_) | Component::CurDir));
+    if is_within && program.file_name().is_some() {
+        return Ok(program.clone());
+    }
+    let example = default_program();
+    let (program, example) = (program.display(), example.display());
+    Err(Problem::usage(format!(
+        "--program: `{program}` is not in the worktree; allowed: a path from its top, as {example}"
+    )))
 }
 
 /// Where `cargo build --release` leaves a program of this one's name.

@@ -103,8 +103,7 @@ fn judge(job: &Job, counts_all: bool, must_end: &dyn Fn() -> bool) -> Report {
         Ok(_) if must_end() => return Report::of(Judged::Broken, "interrupted"),
         Ok(status) if !status.success() => {
             let said = fs::read_to_string(&job.build_log).unwrap_or_default();
-            let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-            return Report::of(Judged::Unclear, format!("it does not build ({status}): {}", last.trim()));
+            return Report::of(Judged::Unclear, format!("it does not build ({status}): {}", why_not_built(&said)));
         }
         Ok(_) => {}
     }
@@ -115,6 +114,19 @@ fn judge(job: &Job, counts_all: bool, must_end: &dyn Fn() -> bool) -> Report {
     }
     ask(job, &program, counts_all, must_end)
 }
+
+/// Of what a build has said its first error, and the causes under it; its last line, where it names none.
+fn why_not_built(said: &str) -> String {
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let Some(error) = lines.find(|line| line.starts_with("error")) else {
+        return said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing").to_owned();
+    };
+    let causes = lines.take(CAUSES).filter(|line| *line != "Caused by:");
+    [error].into_iter().chain(causes).collect::<Vec<_>>().join("; ")
+}
+
+/// So many lines under a build's error are told.
+const CAUSES: usize = 6;
 
 /// Asks the program that was built.
 fn ask(job: &Job, program: &Path, counts_all: bool, must_end: &dyn Fn() -> bool) -> Report {
