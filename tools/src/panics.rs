@@ -21,6 +21,15 @@ pub(crate) fn place_of(message: &str) -> Option<String> {
     last.as_ref().filter(|last| message.ends_with(&last.what)).map(|last| last.place.clone())
 }
 
+/// What to do instead, where a panic's place tells what was tried.
+pub(crate) fn advice_on(place: &str) -> &'static str {
+    if place.contains("/std/src/sys/thread/") {
+        "; threads can't be started in a simulation: use `sys.spawn`, or `sys.blocking` for code that blocks"
+    } else {
+        ""
+    }
+}
+
 /// Does the work of the process. A panic that comes out of it is told as an internal error.
 pub(crate) fn catch(work: impl FnOnce() -> Exit) -> Exit {
     let before = take_hook();

@@ -22,7 +22,7 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "all|A,B", default_value = "all")]
     pub(crate) scenarios: String,
 
-    /// Which seeds, without the last; `A..=B` is with it.
+    /// Which seeds, without the last; `A..=B` is with it, `A` alone is one seed.
     #[arg(long, value_name = "A..B", value_parser = seeds::parse)]
     pub(crate) seeds: Seeds,
 

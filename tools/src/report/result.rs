@@ -110,7 +110,7 @@ impl RunResult {
         result.violations.clone_from(&outcome.violations);
         for violation in result.violations.iter_mut().filter(|violation| violation.invariant == "no-panic") {
             if let Some(place) = panics::place_of(&violation.message) {
-                violation.message = format!("{} ({place})", violation.message);
+                violation.message = format!("{} ({place}){}", violation.message, panics::advice_on(&place));
             }
         }
         let observations = &outcome.observations;

@@ -24,7 +24,7 @@ pub(crate) fn in_words(event: &Event<'_>, kind: &str, len_bytes: usize) -> Strin
         .or_else(|| of_operation(event, kind))
         .or_else(|| of_day(event, kind));
     let words = words.or_else(|| of_signal(event, kind)).or_else(|| of_client(event, kind));
-    words.unwrap_or_else(|| format!("claims {kind} ({len_bytes} bytes)"))
+    words.unwrap_or_else(|| format!("claims {kind} ({len_bytes} bytes, of a kind that is not in `Scenario::claims`)"))
 }
 
 /// The kinds of claim that this program's scenarios tell of. What is told depends on the program, not on the run.
@@ -260,7 +260,10 @@ mod tests {
         let words = "acknowledges agent-3#7: read key-1 version 2, wrote key-1 version 3";
         assert_eq!(told("committed", &committed), words);
         // Of an unknown kind, or of a known one that says something else.
-        assert_eq!(told("counted", &[1, 2]), "claims counted (2 bytes)");
-        assert_eq!(told("committed", &[255]), "claims committed (1 bytes)");
+        assert_eq!(told("counted", &[1, 2]), "claims counted (2 bytes, of a kind that is not in `Scenario::claims`)");
+        assert_eq!(
+            told("committed", &[255]),
+            "claims committed (1 bytes, of a kind that is not in `Scenario::claims`)"
+        );
     }
 }

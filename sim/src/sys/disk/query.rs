@@ -175,7 +175,8 @@ impl Disk {
         self.inode(at).and_then(|inode| inode.file()).ok().map(|file| file.durable.to_vec())
     }
 
-    /// The bytes that processes see at `path`, without opening it. `None` if there is no file.
+    /// The bytes that processes see at `path`, without opening it. `None` if there is no file. This is what an invariant reads a file with.
+    #[doc(alias = "read_file")]
     pub fn visible_read(&self, path: &str) -> Option<Vec<u8>> {
         let inode = self.inode(self.resolve(path).ok()?).ok()?;
         inode.file().ok().map(|file| file.visible.to_vec())
