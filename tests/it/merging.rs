@@ -202,6 +202,7 @@ fn what_is_missing_is_named_and_is_no_pass() {
     let said = program.line("merge empty.jsonl");
     assert!(said.code == Some(4) && said.out.contains("NOTHING RAN"), "{said:?}");
     assert!(said.out.contains("missing: empty.jsonl: it ends without any run, without a summary"), "{}", said.out);
+    assert!(said.out.contains("missing: no file has a summary: how plans were drawn is not known"), "{}", said.out);
 }
 
 #[test]

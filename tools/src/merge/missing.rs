@@ -33,6 +33,10 @@ pub(super) fn missing(all: &Sections, commands: &Commands) -> Vec<Missing> {
         wholes.insert(Whole { seeds: end.seeds, shards: end.shard().count(), scenarios });
     }
     let mut found = cut_off(all);
+    if wholes.is_empty() {
+        let what = "no file has a summary: how plans were drawn is not known, and commands can't say it".to_owned();
+        found.push(Missing { what, runs: None, command: None });
+    }
     let mut told: Vec<Whole> = Vec::new();
     // The widest first: what goes on after an interruption is a part of the sweep that was interrupted.
     let mut wholes: Vec<Whole> = wholes.into_iter().collect();
