@@ -116,6 +116,16 @@ fn publish(
     Ok(kept.join(reproducer::FILE))
 }
 
+/// Whether a reproducer is of this seed, by the folder that it is in.
+pub(crate) fn is_of(reproducer: &Path, scenario: &str, seed: u64) -> bool {
+    let folder = reproducer.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+    // Where another has the name, there is a number after it.
+    let rest = folder.and_then(|folder| folder.strip_prefix(&format!("{scenario}-{seed}")));
+    rest.is_some_and(|rest| {
+        rest.is_empty() || rest.strip_prefix('-').is_some_and(|number| number.parse::<u32>().is_ok())
+    })
+}
+
 /// The command line that runs a reproducer.
 fn command(catalogue: Catalogue, path: &Path) -> String {
     shell::line([catalogue.program(), "replay", &shell::path(path)])

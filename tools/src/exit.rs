@@ -15,7 +15,7 @@ pub enum Exit {
     Usage = 2,
     /// A latency is over its budget.
     OverBudget = 3,
-    /// Nothing ran, or something that must happen sometimes never did.
+    /// Nothing ran, something that must happen sometimes never did, or a part of what is merged is missing.
     Vacuous = 4,
     /// One plan gave two different runs.
     Nondeterministic = 5,

@@ -23,6 +23,7 @@ mod keep;
 mod list;
 mod log;
 mod measured;
+mod merge;
 mod misplaced;
 mod moment_state;
 mod panics;
@@ -35,6 +36,7 @@ mod reproducer;
 mod run;
 mod seeds;
 mod selftest;
+mod shard;
 mod shell;
 mod shrink;
 mod sweep;
@@ -124,6 +126,7 @@ fn carry_out(scenarios: &'static [Known], cli: &Cli) -> Result<Exit> {
     match &cli.command {
         Command::Run(arguments) => run::run(catalogue, arguments),
         Command::Sweep(arguments) => sweep::sweep(catalogue, arguments),
+        Command::Merge(arguments) => merge::merge(catalogue, arguments),
         Command::Selftest(arguments) => selftest::selftest(catalogue, arguments),
         Command::Replay(arguments) => replay::replay(catalogue, arguments),
         Command::Report(arguments) => picture::report(catalogue, arguments),

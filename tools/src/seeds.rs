@@ -1,10 +1,12 @@
 //! Ranges of seeds as a command line gives them, and a seed for who names none. Drawing from a seed is the business of `sim`.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Seeds from `first`, so many of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub(crate) struct Seeds {
     /// The first.
     pub(crate) first: u64,
@@ -24,7 +26,49 @@ impl fmt::Display for Seeds {
     }
 }
 
+impl From<Seeds> for String {
+    fn from(seeds: Seeds) -> String {
+        seeds.to_string()
+    }
+}
+
+impl TryFrom<String> for Seeds {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Seeds, String> {
+        parse(&text)
+    }
+}
+
 impl Seeds {
+    /// Whether the seed is one of them.
+    pub(crate) fn has(self, seed: u64) -> bool {
+        seed.checked_sub(self.first).is_some_and(|after| after < self.count)
+    }
+
+    /// Whether all of the others are among them.
+    pub(crate) fn hold(self, others: Seeds) -> bool {
+        let end = |seeds: Seeds| u128::from(seeds.first) + u128::from(seeds.count);
+        self.first <= others.first && end(others) <= end(self)
+    }
+
+    /// The same seeds, each once, in as few ranges as there can be, in order.
+    pub(crate) fn union(mut ranges: Vec<Seeds>) -> Vec<Seeds> {
+        ranges.retain(|range| range.count > 0);
+        ranges.sort_unstable();
+        let mut union: Vec<Seeds> = Vec::new();
+        for range in ranges {
+            match union.last_mut() {
+                // From its beginning to the end of whichever goes further. All seeds there are would be one too many to count: no range has them.
+                Some(last) if range.first - last.first <= last.count => {
+                    last.count = last.count.max((range.first - last.first).saturating_add(range.count));
+                }
+                _ => union.push(range),
+            }
+        }
+        union
+    }
+
     /// Those that are left without the first ones.
     pub(crate) fn after(self, done: u64) -> Seeds {
         let done = done.min(self.count);
@@ -103,6 +147,15 @@ mod tests {
         }
         let left = Seeds { first: 5, count: 10 }.after(3);
         assert_eq!((left.to_string().as_str(), left.after(20).to_string().as_str()), ("8..15", "15..15"));
+    }
+
+    #[test]
+    fn ranges_come_together() {
+        let range = |first, end: u64| Seeds { first, count: end - first };
+        let given = vec![range(20, 30), range(0, 10), range(5, 12), range(12, 15), range(3, 3), range(21, 22)];
+        assert_eq!(Seeds::union(given), [range(0, 15), range(20, 30)]);
+        assert!(range(0, 10).hold(range(3, 10)) && range(0, 10).hold(range(7, 7)) && !range(0, 10).hold(range(3, 11)));
+        assert!(range(3, 5).has(4) && !range(3, 5).has(5) && !range(3, 5).has(2));
     }
 
     #[test]

@@ -104,6 +104,9 @@ impl Judge {
     }
 
     fn why_not_judged(&self, budget: &Budget, summary: &SweepSummary) -> String {
+        if let Some(why) = &summary.latencies_not_told {
+            return why.clone();
+        }
         let measured = summary.latencies.get(StrategyPlan::Timed.name()).into_iter().flatten();
         let names: Vec<String> =
             measured.filter(|(_, all)| all.count > 0).map(|(metric, _)| latency_of(metric)).collect();

@@ -8,39 +8,48 @@ use crate::shell;
 use clap::Args;
 use seedstorm_sim::Options;
 use seedstorm_sim::plan::{StrategyError, StrategyPlan};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How plans are drawn. What is not given is drawn from the seed.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[serde(default)]
 #[command(next_help_heading = "How plans are drawn")]
 pub(crate) struct DrawArguments {
     /// How many agents.
     #[arg(long, value_name = "N", value_parser = some_workers, allow_negative_numbers = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) workers: Option<u32>,
 
     /// How long faults may fire and work may start, in simulated time.
     #[arg(long, value_name = "30s", value_parser = checked_duration)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) duration: Option<String>,
 
     /// Which faults: `default`, `none`, kinds with commas between them, or a TOML file.
     #[arg(long, value_name = "default|none|LIST|FILE.toml")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) faults: Option<String>,
 
     /// Who steps next (see `list strategies`).
     #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) strategy: Option<String>,
 
     /// Which lock implementation.
     #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lock: Option<String>,
 
     /// Which back-off policy.
     #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) backoff: Option<String>,
 
     /// A setting of the scenario's own; may be given more than once.
     #[arg(long, value_name = "KEY=VALUE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) set: Vec<String>,
 }
 
@@ -127,6 +136,22 @@ impl DrawArguments {
             words.extend(shell::option("set", setting));
         }
         words
+    }
+
+    /// Those that were given, by name; settings have names of their own.
+    pub(crate) fn values(&self) -> Vec<(&'static str, String)> {
+        let workers = self.workers.map(|workers| workers.to_string());
+        let set = (!self.set.is_empty()).then(|| self.set.join(", "));
+        let all = [
+            ("workers", workers),
+            ("duration", self.duration.clone()),
+            ("faults", self.faults.clone()),
+            ("strategy", self.strategy.clone()),
+            ("lock", self.lock.clone()),
+            ("backoff", self.backoff.clone()),
+            ("set", set),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     /// The names of those that were given, each once.

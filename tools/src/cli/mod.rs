@@ -1,11 +1,13 @@
 //! The command line: one file for each command's arguments. What a command does is in the file of its name beside this folder.
 
 mod bisect;
+mod budget;
 mod check;
 mod compare;
 mod draw;
 mod export;
 mod list;
+mod merge;
 mod output;
 mod replay;
 mod report;
@@ -15,12 +17,14 @@ mod shrink;
 mod sweep;
 
 pub(crate) use bisect::BisectArguments;
+pub(crate) use budget::BudgetArguments;
 pub(crate) use check::CheckArguments;
 pub(crate) use compare::CompareArguments;
 pub(crate) use draw::DrawArguments;
 pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use list::{ListArguments, Listed};
-pub(crate) use output::{ArtifactArguments, LogLevel};
+pub(crate) use merge::MergeArguments;
+pub(crate) use output::{ArtifactArguments, JunitArguments, LogLevel};
 pub(crate) use replay::ReplayArguments;
 pub(crate) use report::ReportArguments;
 pub(crate) use run::RunArguments;
@@ -37,8 +41,8 @@ use clap::{Parser, Subcommand};
     version,
     max_term_width = 120,
     after_help = "Exit codes: 0 pass, 1 an invariant was violated, 2 usage or bad input, or an output that can't be written, \
-                  3 a latency is over its budget, 4 nothing ran, or something that must happen never \
-                  did, 5 nondeterminism found, 70 internal error, 130 interrupted."
+                  3 a latency is over its budget, 4 nothing ran, something that must happen never \
+                  did, or a part of what is merged is missing, 5 nondeterminism found, 70 internal error, 130 interrupted."
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -57,6 +61,8 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Run many seeds in worker processes.
     Sweep(SweepArguments),
+    /// Put the results of several sweeps together, and judge them as one.
+    Merge(MergeArguments),
     /// Plant each known bug, and measure how soon it is found, by what.
     Selftest(SelftestArguments),
     /// Run a stored failure, a stored plan, or a seed again.

@@ -35,3 +35,19 @@ impl ArtifactArguments {
         }
     }
 }
+
+/// Where pages of CI read results.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct JunitArguments {
+    /// Also write the result to this file as JUnit XML, which pages of CI show: a suite for each scenario, a test case for each invariant, each event that must happen
+    /// sometimes, and determinism.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+}
+
+impl JunitArguments {
+    /// The words of a command line that mean the same.
+    pub(crate) fn words(&self) -> Vec<String> {
+        self.junit.as_ref().map_or_else(Vec::new, |path| shell::option("junit", &path.display().to_string()))
+    }
+}

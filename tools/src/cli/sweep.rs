@@ -1,13 +1,11 @@
 //! The arguments of `sweep`.
 
-use super::{ArtifactArguments, CheckArguments, DrawArguments};
-use crate::budget::Budget;
+use super::{ArtifactArguments, BudgetArguments, CheckArguments, DrawArguments, JunitArguments};
 use crate::duration;
 use crate::seeds::{self, Seeds};
-use crate::shell;
+use crate::shard::Shard;
 use clap::Args;
 use std::fmt;
-use std::path::PathBuf;
 
 /// Which share runs twice where nothing is said.
 const DETERMINISM: &str = "2%";
@@ -26,6 +24,11 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "A..B", value_parser = seeds::parse)]
     pub(crate) seeds: Seeds,
 
+    /// Run the K-th of N shards only: each N-th of the seeds, beginning with the K-th. The N shards are disjoint and together all seeds, so N machines can share a
+    /// sweep; `merge` puts together what they write with `--json`. What must happen sometimes is judged there, since it is a property of the whole.
+    #[arg(long, value_name = "K/N")]
+    pub(crate) shard: Option<Shard>,
+
     /// How many worker processes; without this, one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
@@ -42,14 +45,9 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "5m", default_value = SEED_TIMEOUT, value_parser = positive_duration)]
     pub(crate) seed_timeout: u64,
 
-    /// What a simulated latency may be at most, over all seeds: `lock-acquire:p99=250ms`, or `+10%` of it above the baseline. Quantiles are p50, p90, p99, p99.9
-    /// and max. More than one with commas between them. Latencies mean time only under `--strategy timed`.
-    #[arg(long, value_name = "LATENCY:QUANTILE=LIMIT", value_delimiter = ',')]
-    pub(crate) latency_budget: Vec<Budget>,
-
-    /// Compare latencies with those that an earlier `sweep --strategy timed --json` wrote to this file, by pairs of the same seed.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) baseline: Option<PathBuf>,
+    /// How long simulated latencies may be.
+    #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
 
     /// Where failures are kept.
     #[command(flatten)]
@@ -58,6 +56,10 @@ pub(crate) struct SweepArguments {
     /// Print one JSON line for each seed, and a last one with the summary.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Where pages of CI read results.
+    #[command(flatten)]
+    pub(crate) junit: JunitArguments,
 
     /// What is checked.
     #[command(flatten)]
@@ -74,6 +76,9 @@ impl SweepArguments {
         let mut words =
             ["sweep", "--scenarios", &self.scenarios, "--seeds", &seeds.to_string()].map(str::to_owned).to_vec();
         let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        if let Some(shard) = self.shard {
+            add("--shard", shard.to_string());
+        }
         if let Some(jobs) = self.jobs {
             add("--jobs", jobs.to_string());
         }
@@ -86,13 +91,10 @@ impl SweepArguments {
         if duration::parse(SEED_TIMEOUT) != Ok(self.seed_timeout) {
             add("--seed-timeout", format!("{}ns", self.seed_timeout));
         }
-        for budget in &self.latency_budget {
-            add("--latency-budget", budget.to_string());
-        }
-        if let Some(baseline) = &self.baseline {
-            words.extend(shell::option("baseline", &baseline.display().to_string()));
-        }
-        words.extend([self.artifacts.words(), self.check.words(), self.draw.words()].concat());
+        words.extend(
+            [self.budget.words(), self.artifacts.words(), self.junit.words(), self.check.words(), self.draw.words()]
+                .concat(),
+        );
         if self.json {
             words.push("--json".to_owned());
         }

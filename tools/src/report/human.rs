@@ -10,6 +10,9 @@ use seedstorm_sim::plan::StrategyPlan;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+/// How many missing parts are told one by one.
+const MISSING_MAX: usize = 10;
+
 /// Tells people.
 pub(crate) struct Human<W> {
     output: W,
@@ -121,14 +124,35 @@ impl<W: Write> Human<W> {
         let is_in_budget = summary.budgets.iter().all(|budget| budget.is_met == Some(true));
         let passed =
             summary.failed == 0 && summary.differences.is_empty() && summary.never_happened.is_empty() && is_in_budget;
-        let verdict = if summary.seeds == 0 { "NOTHING RAN:" } else { self.verdict(passed) };
+        let verdict = match () {
+            () if summary.seeds == 0 => "NOTHING RAN:",
+            () if passed && !summary.missing.is_empty() => "INCOMPLETE:",
+            () => self.verdict(passed),
+        };
         let cut = if summary.interrupted { ", interrupted" } else { "" };
         writeln!(self.output, "{verdict} {} passed, {} failed{cut}", grouped(summary.passed), grouped(summary.failed))?;
+        for missing in summary.missing.iter().take(MISSING_MAX) {
+            writeln!(self.output, "missing: {}", missing.what)?;
+        }
+        if let Some(more) = summary.missing.len().checked_sub(MISSING_MAX).filter(|more| *more > 0) {
+            writeln!(self.output, "missing: {more} more")?;
+        }
         for (scenario, name) in &summary.never_happened {
             writeln!(self.output, "never happened: {name} ({scenario}): the sweep proves less than it seems")?;
         }
         for budget in &summary.budgets {
             over_budget(&mut self.output, budget)?;
+        }
+        if summary.shard.is_some() {
+            let program = shell::program();
+            let program = shell::name_of(&program);
+            writeln!(
+                self.output,
+                "not judged: whether all happened that must happen sometimes: `{program} merge` does, over all shards"
+            )?;
+        }
+        if let Some(why) = &summary.latencies_not_told {
+            writeln!(self.output, "not told: latencies: {why}")?;
         }
         if !summary.never_happened_not_judged_for.is_empty() {
             let options = summary.never_happened_not_judged_for.join(", ");
@@ -171,10 +195,9 @@ impl<W: Write> Sink for Human<W> {
             RunEvent::Interrupted { plan, reached } => {
                 writeln!(self.output, "\nINTERRUPTED {} seed {} {reached}: no verdict\n", plan.scenario, plan.seed.0)
             }
-            RunEvent::SweepStarted { scenarios, seeds, runs, jobs } => {
+            RunEvent::SweepStarted { what, scenarios, seeds, runs, by } => {
                 let (names, runs) = (scenarios.join(", "), counted(*runs, "run"));
-                let workers = counted(u64::from(*jobs), "worker");
-                writeln!(self.output, "sweep of {names}: seeds {seeds}, {runs}, {workers}")?;
+                writeln!(self.output, "{what} of {names}: seeds {seeds}, {runs}, {by}")?;
                 self.output.flush()
             }
             RunEvent::SweepSeed(result) => match result.violations.first() {
@@ -294,7 +317,7 @@ fn longest_of(longest: &Longest) -> String {
 }
 
 /// What was measured of a budget, and what it allows.
-fn measured(budget: &JudgedBudget) -> String {
+pub(super) fn measured(budget: &JudgedBudget) -> String {
     let measured = match (&budget.compared, budget.measured_ns) {
         (Some(compared), _) => times(&compared.by_pairs),
         (None, Some(ns)) => Nanoseconds(ns).to_string(),
@@ -371,7 +394,7 @@ fn kinds<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// The first seeds of a list, and how many more there are.
-fn some_of(seeds: &[u64]) -> String {
+pub(super) fn some_of(seeds: &[u64]) -> String {
     let shown: Vec<String> = seeds.iter().take(10).map(u64::to_string).collect();
     let more = seeds.len() - shown.len();
     if more == 0 { shown.join(" ") } else { format!("{} and {more} more", shown.join(" ")) }

@@ -64,12 +64,18 @@ impl<W: Write> Sink for RunObject<W> {
 /// A JSON line for each run of a sweep, and one for the summary.
 pub(crate) struct SweepLines<W> {
     output: W,
+    has_seeds: bool,
 }
 
 impl<W: Write> SweepLines<W> {
     /// Writes to `output`.
     pub(crate) fn new(output: W) -> SweepLines<W> {
-        SweepLines { output }
+        SweepLines { output, has_seeds: true }
+    }
+
+    /// Writes the summary alone.
+    pub(crate) fn summary_only(output: W) -> SweepLines<W> {
+        SweepLines { output, has_seeds: false }
     }
 }
 
@@ -86,6 +92,7 @@ struct Line<'a, T> {
 impl<W: Write> Sink for SweepLines<W> {
     fn event(&mut self, event: &RunEvent<'_>) -> io::Result<()> {
         match event {
+            RunEvent::SweepSeed(_) if !self.has_seeds => Ok(()),
             RunEvent::SweepSeed(result) => line(
                 &mut self.output,
                 &Line::<RunResult> { kind: "seed", schema_version: SCHEMA_VERSION, fields: result },

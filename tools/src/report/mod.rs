@@ -2,6 +2,7 @@
 
 mod human;
 mod json;
+mod junit;
 mod numbers;
 mod result;
 mod summary;
@@ -9,9 +10,12 @@ mod terminal;
 
 pub(crate) use human::Human;
 pub(crate) use json::{RunObject, SweepLines};
+pub(crate) use junit::WithJunit;
 pub(crate) use numbers::{counted, grouped};
 pub(crate) use result::{Drawn, Metric, Replayed, RunResult};
-pub(crate) use summary::{Compared, Coverage, Difference, FingerprintGroup, JudgedBudget, Longest, SweepSummary};
+pub(crate) use summary::{
+    Compared, Coverage, Difference, FingerprintGroup, JudgedBudget, Longest, Missing, SweepSummary,
+};
 pub(crate) use terminal::Screen;
 
 use crate::interrupt::Reached;
@@ -47,16 +51,18 @@ pub(crate) enum RunEvent<'a> {
         /// How far it was.
         reached: Reached,
     },
-    /// A sweep is about to start.
+    /// A sweep is about to start, or what several have written comes together.
     SweepStarted {
+        /// Which: `sweep` or `merge`.
+        what: &'static str,
         /// The names of its scenarios.
-        scenarios: &'a [&'static str],
+        scenarios: &'a [&'a str],
         /// The seeds, in words.
         seeds: &'a str,
         /// How many runs there will be: seeds times scenarios.
         runs: u64,
-        /// How many worker processes.
-        jobs: u32,
+        /// What does it, or what it comes from, in words: how many workers, how many files.
+        by: &'a str,
     },
     /// A run of a sweep has ended. They come in the order of seeds, whatever the number of workers.
     SweepSeed(&'a RunResult),

@@ -100,6 +100,20 @@ pub(crate) struct RunResult {
     pub(crate) replay: Option<Replayed>,
 }
 
+impl Drawn {
+    /// What a plan holds of it.
+    pub(crate) fn of(plan: &Plan) -> Drawn {
+        Drawn {
+            persistence: format!("{:?}", plan.persistence).to_lowercase(),
+            latency: plan.latency.clone(),
+            chaos_ns: plan.chaos_ns,
+            faults_planned: plan.faults.len(),
+            operations_planned: plan.operations.len(),
+            settings: plan.settings.clone(),
+        }
+    }
+}
+
 impl RunResult {
     /// The result of a run that came to an outcome.
     pub(crate) fn new(scenario: &dyn Scenario, plan: &Plan, outcome: &Outcome, wall_ns: u64) -> RunResult {
@@ -141,7 +155,6 @@ impl RunResult {
     }
 
     fn without_outcome(scenario: &dyn Scenario, plan: &Plan, wall_ns: u64) -> RunResult {
-        let persistence = format!("{:?}", plan.persistence).to_lowercase();
         RunResult {
             scenario: scenario.name().to_owned(),
             seed: plan.seed.0,
@@ -161,14 +174,7 @@ impl RunResult {
                 ("zero_byte_files".to_owned(), Metric::Count(0)),
                 ("lock_acquire_ns".to_owned(), Metric::Latency(Quantiles::default())),
             ]),
-            options: Drawn {
-                persistence,
-                latency: plan.latency.clone(),
-                chaos_ns: plan.chaos_ns,
-                faults_planned: plan.faults.len(),
-                operations_planned: plan.operations.len(),
-                settings: plan.settings.clone(),
-            },
+            options: Drawn::of(plan),
             repro: None,
             reproducer: None,
             replay: None,

@@ -1,7 +1,9 @@
 //! The summary of a sweep: the fields of the machine output, a contract. How failures come into groups is in `sweep::grouping`.
 
 use crate::budget::Ratio;
-use seedstorm_sim::metrics::Quantiles;
+use crate::shard::Shard;
+use crate::sweep::Asked;
+use seedstorm_sim::metrics::{Latencies, Quantiles};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -55,6 +57,9 @@ pub(crate) struct Difference {
     pub(crate) second_hash: Option<String>,
     /// The first step that differs, when a third and a fourth run showed one.
     pub(crate) step: Option<u64>,
+    /// The shard of the sweep that it was run in, if that was shared out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shard: Option<Shard>,
     /// What differs there, in words.
     pub(crate) first_difference: String,
 }
@@ -112,6 +117,18 @@ pub(crate) struct JudgedBudget {
     pub(crate) longest: Option<Longest>,
 }
 
+/// Something that should be in a merge and isn't.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Missing {
+    /// What, in words.
+    pub(crate) what: String,
+    /// How many runs; null: nobody knows.
+    pub(crate) runs: Option<u64>,
+    /// The command that runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
+}
+
 /// What a sweep came to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SweepSummary {
@@ -150,6 +167,9 @@ pub(crate) struct SweepSummary {
     pub(crate) crash_recoveries: u64,
     /// Simulated latencies of all runs by strategy and name, in nanoseconds. They mean time only under `timed`.
     pub(crate) latencies: BTreeMap<String, BTreeMap<String, Quantiles>>,
+    /// Why there are no latencies, where they can't be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) latencies_not_told: Option<String>,
     /// Budgets for latencies, as the command line gave them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) budgets: Vec<JudgedBudget>,
@@ -163,6 +183,9 @@ pub(crate) struct SweepSummary {
     pub(crate) strategies: BTreeMap<String, u64>,
     /// How many seeds ran twice.
     pub(crate) run_twice: u64,
+    /// The same by scenario.
+    #[serde(default)]
+    pub(crate) run_twice_in: BTreeMap<String, u64>,
     /// Those that were not the same.
     pub(crate) differences: Vec<Difference>,
     /// Workers that had to be replaced.
@@ -172,6 +195,18 @@ pub(crate) struct SweepSummary {
     /// The command that goes on where a signal ended it, when nothing was wrong until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
+    /// What a merge should have and doesn't. Then it is no pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) missing: Vec<Missing>,
+    /// Which shard of the sweep this is of, if it is shared out: what never happened is not judged then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shard: Option<Shard>,
+    /// What was asked for. Only runs of the same can be put together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) asked: Option<Asked>,
+    /// `latencies` as pairs (nanoseconds, how often): those of several sweeps can be added up.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) histograms: BTreeMap<String, BTreeMap<String, Latencies>>,
 }
 
 fn is_zero(count: &u64) -> bool {

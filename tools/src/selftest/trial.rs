@@ -10,6 +10,7 @@ use crate::exit::{Problem, Result};
 use crate::fault_options;
 use crate::refused;
 use crate::report::{Coverage, RunEvent, RunResult, Sink};
+use crate::shard::Shard;
 use crate::sweep::{self, SeedSet, Sweep};
 use seedstorm_sim::explore::Share;
 use seedstorm_sim::plan::MUTANT;
@@ -215,7 +216,8 @@ impl Bench<'_> {
             run.push(result.seed);
         });
         let stop_after = self.arguments.stop_after;
-        let job = self.job(planted, SeedSet::Range(self.arguments.seeds), with.clone(), stop_after, label);
+        let job =
+            self.job(planted, SeedSet::Shard(self.arguments.seeds, Shard::WHOLE), with.clone(), stop_after, label);
         let swept = sweep::carry_out(&job, Judge::default(), &mut sink, self.interrupt)?;
         trial.told = swept.told;
         for seed in run {

@@ -231,7 +231,7 @@ impl<'a> Telling<'a> {
         self.tally.replaced(workers_lost);
         self.tally.latencies(&result.strategy, &latencies);
         if let Some(difference) = twice {
-            self.tally.ran_twice(difference);
+            self.tally.ran_twice(&result.scenario, difference);
         }
         if let Some(fingerprint) = self.tally.add(index, &result)
             && self.sweep.artifacts.is_some()
@@ -353,7 +353,7 @@ fn reproduce(
         Asked::Answered(Answer::Tried { .. }) => return Ok(Done::Broken(anyhow!(UNASKED))),
         Asked::Answered(Answer::Ended { result, .. }) => {
             let RunResult { reproducer, repro, .. } = *result;
-            Ok(reproducer.zip(repro).map(|(path, repro)| Reproduced { path, repro }))
+            Ok(reproducer.map(|path| Reproduced { path, repro }))
         }
         Asked::Lost(violation) => {
             // It took its turns with it: the plan alone must do.
@@ -361,7 +361,7 @@ fn reproduce(
             let result = RunResult::lost(scenario, &plan, 0, violation);
             let written = artifacts::keep_lost(sweep.catalogue, &plan, &result, request.crash_points, folder);
             let kept = |kept: artifacts::Kept| {
-                Some(Reproduced { path: kept.reproducer.display().to_string(), repro: kept.repro })
+                Some(Reproduced { path: kept.reproducer.display().to_string(), repro: Some(kept.repro) })
             };
             written.map(kept).map_err(|problem| problem.to_string())
         }

@@ -62,7 +62,7 @@ pub(crate) fn check(
     };
     let (step, first_difference) = difference;
     let (scenario, seed, first_hash) = (request.scenario.clone(), request.seed, first.trace_hash.clone());
-    Ok(Second::Differs(Difference { scenario, seed, first_hash, second_hash, step, first_difference }))
+    Ok(Second::Differs(Difference { scenario, seed, first_hash, second_hash, step, shard: None, first_difference }))
 }
 
 /// What is known when traces tell nothing.

@@ -4,6 +4,7 @@ use super::protocol::{Also, Request};
 use crate::catalogue::{Catalogue, Known};
 use crate::cli::Share;
 use crate::seeds::Seeds;
+use crate::shard::Shard;
 use anyhow::anyhow;
 use seedstorm_sim::invariant::CrashPoints;
 use seedstorm_sim::{Options, Plan, Seed};
@@ -12,8 +13,8 @@ use std::path::PathBuf;
 /// The seeds of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SeedSet {
-    /// One after the other.
-    Range(Seeds),
+    /// A shard of a range, one after the other.
+    Shard(Seeds, Shard),
     /// Just these.
     These(Vec<u64>),
 }
@@ -22,14 +23,14 @@ impl SeedSet {
     /// How many.
     pub(crate) fn count(&self) -> u64 {
         match self {
-            SeedSet::Range(seeds) => seeds.count,
+            SeedSet::Shard(seeds, shard) => shard.len(*seeds),
             SeedSet::These(seeds) => seeds.len() as u64,
         }
     }
 
     fn nth(&self, index: u64) -> u64 {
         match self {
-            SeedSet::Range(seeds) => seeds.first + index,
+            SeedSet::Shard(seeds, shard) => shard.nth(*seeds, index),
             SeedSet::These(seeds) => seeds[index as usize],
         }
     }

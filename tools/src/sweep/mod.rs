@@ -1,5 +1,7 @@
 //! `sweep`: many seeds, in worker processes. One seed at a time each: SQLite and madsim keep state for a whole process.
 
+mod asked;
+mod commands;
 mod coordinator;
 mod determinism;
 mod grouping;
@@ -10,15 +12,19 @@ mod protocol;
 mod watchdog;
 mod worker;
 
+pub(crate) use asked::Asked;
+pub(crate) use commands::Commands;
 pub(crate) use coordinator::{Swept, sweep as carry_out};
+pub(crate) use grouping::{Groups, RUNS_TO_SEE_EVERYTHING, Reproduced, Tally};
 pub(crate) use job::{SeedSet, Sweep, jobs};
 pub(crate) use pool::Pool;
 pub use watchdog::ALLOCATOR_KEEPS_MEMORY;
+pub(crate) use watchdog::TIMED_OUT;
 pub(crate) use worker::work;
 
 use crate::budget::{Baseline, Judge, Limit};
 use crate::catalogue::Catalogue;
-use crate::cli::SweepArguments;
+use crate::cli::{BudgetArguments, SweepArguments};
 use crate::exit::{Exit, Problem, Result, unless_closed, unless_unwritten};
 use crate::fault_options;
 use crate::interrupt;
@@ -26,11 +32,12 @@ use crate::keep;
 use crate::measured::Stopwatch;
 use crate::misplaced;
 use crate::refused;
-use crate::report::{Human, RunEvent, Screen, Sink, SweepLines, SweepSummary};
+use crate::report::{Human, RunEvent, Screen, Sink, SweepLines, SweepSummary, WithJunit, counted};
+use crate::seeds::Seeds;
+use crate::shard::Shard;
 use crate::shell;
 use seedstorm_sim::Seed;
 use seedstorm_sim::plan::StrategyPlan;
-use std::path::Path;
 
 /// Invariants that only a sweep can judge: (id, what must hold).
 pub const WORKER_INVARIANTS: &[(&str, &str)] = &[
@@ -52,27 +59,36 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
         refused::draw(*scenario, Seed(arguments.seeds.first), &options, arguments.draw.faults_file())?;
     }
     keep::check_folder(&arguments.artifacts.artifacts)?;
-    let judge = judge(arguments, options.strategy)?;
-    let runs = arguments
-        .seeds
-        .count
-        .checked_mul(scenarios.len() as u64)
-        .ok_or_else(|| Problem::usage("that many runs never end"))?;
+    if let (Some(shard), Some(given)) = (arguments.shard, arguments.budget.given()) {
+        return Err(Problem::usage(format!(
+            "--shard {shard}: {given} is about the whole sweep, and no shard can judge it; leave it out here, and give it to `{} merge`",
+            shell::name_of(catalogue.program())
+        )));
+    }
+    let judge = judge(&arguments.budget, options.strategy)?;
+    let seeds = SeedSet::Shard(arguments.seeds, arguments.shard.unwrap_or(Shard::WHOLE));
+    let runs =
+        seeds.count().checked_mul(scenarios.len() as u64).ok_or_else(|| Problem::usage("that many runs never end"))?;
     let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name()).collect();
     let jobs = jobs(arguments.jobs, runs);
-    let mut sink: Box<dyn Sink> = if arguments.json {
+    let asked = Asked::of(&scenarios, arguments.seeds, &arguments.draw, &options, arguments.check);
+    let commands = Commands { catalogue, asked: asked.clone(), shard: arguments.shard };
+    let form: Box<dyn Sink> = if arguments.json {
         Box::new(SweepLines::new(std::io::stdout()))
     } else {
         Box::new(Human::new(std::io::stdout(), Screen::of_stdout()))
     };
-    let seeds = format!("{} from {}", arguments.seeds.count, arguments.seeds.first);
-    sink.event(&RunEvent::SweepStarted { scenarios: &names, seeds: &seeds, runs, jobs }).or_else(unless_closed)?;
     let interrupt = interrupt::flag()?;
+    let mut sink = WithJunit::new(form, arguments.junit.junit.as_deref(), &commands)?;
+    let told = of_shard(arguments.seeds, arguments.shard);
+    let by = counted(u64::from(jobs), "worker");
+    sink.event(&RunEvent::SweepStarted { what: "sweep", scenarios: &names, seeds: &told, runs, by: &by })
+        .or_else(unless_closed)?;
     let stopwatch = Stopwatch::start();
     let job = Sweep {
         catalogue,
         scenarios: scenarios.clone(),
-        seeds: SeedSet::Range(arguments.seeds),
+        seeds,
         options,
         runs,
         jobs,
@@ -83,28 +99,52 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
         artifacts: Some(arguments.artifacts.artifacts.clone()),
         label: String::new(),
     };
-    let Swept { tally, interrupted, told, unwritten } = carry_out(&job, judge, &mut *sink, &interrupt)?;
-    let mut summary = tally.finish(stopwatch.elapsed_ns(), interrupted, arguments.draw.given());
+    let Swept { tally, interrupted, told, unwritten } = carry_out(&job, judge, &mut sink, &interrupt)?;
+    let mut summary = tally.finish(stopwatch.elapsed_ns(), interrupted, asked, arguments.shard);
     let exit = exit(&summary);
     let reproduce = if exit == Exit::Interrupted {
-        let left = arguments.words(arguments.seeds.after(told / scenarios.len() as u64));
+        let done = told / scenarios.len() as u64;
+        let left = arguments.words(arguments.shard.unwrap_or(Shard::WHOLE).after(arguments.seeds, done));
         summary.command = Some(shell::line([catalogue.program()].into_iter().chain(left.iter().map(String::as_str))));
         summary.command.clone()
     } else {
-        reproduce(catalogue, arguments, &summary, exit)
+        commands.first(&summary, exit)
     };
-    sink.event(&RunEvent::SweepEnded(&summary)).or_else(unless_closed)?;
-    sink.event(&RunEvent::Done { reproduce: reproduce.as_deref() }).or_else(unless_closed)?;
-    unless_unwritten(exit, unwritten)
+    tell(sink, &summary, reproduce.as_deref(), exit, unwritten)
+}
+
+/// Tells how it ended, in each form, and ends.
+///
+/// # Errors
+/// An output can't be written.
+pub(crate) fn tell(
+    mut sink: WithJunit,
+    summary: &SweepSummary,
+    reproduce: Option<&str>,
+    exit: Exit,
+    unwritten: Option<String>,
+) -> Result<Exit> {
+    sink.event(&RunEvent::SweepEnded(summary)).or_else(unless_closed)?;
+    sink.event(&RunEvent::Done { reproduce }).or_else(unless_closed)?;
+    let unwritten_page = sink.finish(summary).err().map(|problem| problem.to_string());
+    unless_unwritten(exit, unwritten.or(unwritten_page))
+}
+
+/// The seeds in words, and which of them a shard has.
+fn of_shard(seeds: Seeds, shard: Option<Shard>) -> String {
+    let all = format!("{} from {}", seeds.count, seeds.first);
+    match shard {
+        None => all,
+        Some(shard) => format!("{all}, of them {} in shard {shard}", shard.len(seeds)),
+    }
 }
 
 /// The judge of the budgets and of the baseline that were given.
-fn judge(arguments: &SweepArguments, strategy: Option<StrategyPlan>) -> Result<Judge> {
-    let given = match (&arguments.latency_budget[..], &arguments.baseline) {
-        ([], None) => return Ok(Judge::default()),
-        ([], Some(_)) => "--baseline",
-        _ => "--latency-budget",
-    };
+///
+/// # Errors
+/// Latencies mean no time, or a budget is above nothing; a baseline that can't be read.
+pub(crate) fn judge(arguments: &BudgetArguments, strategy: Option<StrategyPlan>) -> Result<Judge> {
+    let Some(given) = arguments.given() else { return Ok(Judge::default()) };
     if strategy != Some(StrategyPlan::Timed) {
         return Err(Problem::usage(format!(
             "{given}: latencies mean time only where steps go in the order of simulated time; add `--strategy timed`"
@@ -122,70 +162,17 @@ fn judge(arguments: &SweepArguments, strategy: Option<StrategyPlan>) -> Result<J
 }
 
 /// Nondeterminism first: it takes the meaning from everything else.
-fn exit(summary: &SweepSummary) -> Exit {
+pub(crate) fn exit(summary: &SweepSummary) -> Exit {
     match summary {
         _ if !summary.differences.is_empty() => Exit::Nondeterministic,
         _ if summary.failed > 0 => Exit::Violated,
         _ if summary.interrupted => Exit::Interrupted,
         _ if summary.seeds == 0 || summary.steps == 0 => Exit::Vacuous,
+        // Of a part nothing is known yet, neither what it takes nor what happens in it.
+        _ if !summary.missing.is_empty() => Exit::Vacuous,
         _ if summary.budgets.iter().any(|budget| budget.is_met == Some(false)) => Exit::OverBudget,
         _ if !summary.never_happened.is_empty() => Exit::Vacuous,
         _ if summary.budgets.iter().any(|budget| budget.is_met.is_none()) => Exit::Vacuous,
         _ => Exit::Pass,
     }
-}
-
-/// How many seeds are run before one that was not deterministic, to show it again.
-const SEEDS_BEFORE: u64 = 20;
-
-/// The command that shows the first thing that went wrong.
-fn reproduce(catalogue: Catalogue, arguments: &SweepArguments, summary: &SweepSummary, exit: Exit) -> Option<String> {
-    let program = catalogue.program();
-    let draw_for = |name: &str| {
-        let scenario = catalogue.all().iter().find(|scenario| scenario.name() == name);
-        scenario.map_or_else(|| arguments.draw.words(), |scenario| arguments.draw.words_for(*scenario))
-    };
-    let mut draw = arguments.draw.words();
-    let words: Vec<String> = match exit {
-        Exit::Pass | Exit::Usage | Exit::Internal | Exit::Interrupted | Exit::Unclear | Exit::Broken => return None,
-        Exit::Nondeterministic => {
-            let difference = summary.differences.first()?;
-            draw = draw_for(&difference.scenario);
-            // It may depend on the runs before it in its process: some of them come along.
-            let first = arguments.seeds.first.max(difference.seed.saturating_sub(SEEDS_BEFORE));
-            let seeds = format!("{first}..={}", difference.seed);
-            let words = [
-                "sweep",
-                "--scenarios",
-                &difference.scenario,
-                "--seeds",
-                &seeds,
-                "--jobs",
-                "1",
-                "--determinism",
-                "100%",
-            ];
-            words.map(str::to_owned).into()
-        }
-        Exit::Violated => {
-            let group = summary.fingerprints.first()?;
-            if let Some(path) = group.reproducers.first() {
-                return Some(shell::line([program, "replay", &shell::path(Path::new(path))]));
-            }
-            let seed = group.seeds.first()?.to_string();
-            draw = draw_for(group.scenarios.first()?);
-            ["replay", "--scenario", group.scenarios.first()?, "--seed", &seed].map(str::to_owned).into()
-        }
-        Exit::OverBudget => {
-            let longest = summary.budgets.iter().find(|budget| budget.is_met == Some(false))?.longest.as_ref()?;
-            draw = draw_for(&longest.scenario);
-            ["run", "--scenarios", &longest.scenario, "--seed", &longest.seed.to_string()].map(str::to_owned).into()
-        }
-        Exit::Vacuous => ["sweep", "--scenarios", &arguments.scenarios, "--seeds", &arguments.seeds.to_string()]
-            .map(str::to_owned)
-            .into(),
-    };
-    let check = arguments.check.words();
-    let words = words.iter().chain(&draw).chain(&check).map(String::as_str);
-    Some(shell::line([program].into_iter().chain(words)))
 }
