@@ -3,6 +3,7 @@
 
 use crate::artifacts::TRACE_FILE;
 use crate::catalogue::Catalogue;
+use crate::checked::Checked;
 use crate::cli::CompareArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed};
 use crate::file_kind::FileKind;
@@ -141,10 +142,10 @@ fn is_text(path: &Path) -> std::io::Result<bool> {
 
 /// Runs a reproducer or a plan, and keeps its trace for as long as it is needed.
 fn run_traced(catalogue: Catalogue, path: &Path) -> Result<keep::Draft> {
-    let (plan, turns, crash_points) = match reproducer::read(path)? {
-        Replayable::Plan(plan) => (*plan, None, CrashPoints::None),
-        // A violation that is found at a crash point ends the run there.
-        Replayable::Recorded(recorded, _) => (recorded.plan, recorded.turns, recorded.crash_points),
+    let (plan, turns, checked) = match reproducer::read(path)? {
+        Replayable::Plan(plan) => (*plan, None, Checked::with(CrashPoints::None)),
+        // A violation ends the run where it is found, be it at a crash point.
+        Replayable::Recorded(recorded, _) => (recorded.plan, recorded.turns, recorded.checked),
     };
     let scenario = plan_file::scenario_of(catalogue, &plan, Some(path))?;
     let folder = std::env::temp_dir();
@@ -152,10 +153,9 @@ fn run_traced(catalogue: Catalogue, path: &Path) -> Result<keep::Draft> {
     let (temporary, file) = keep::Draft::file(&folder).map_err(|error| keep::unwritten(&folder, &error))?;
     let tracing = Tracing::to(file, temporary.path());
     let settings = Settings {
-        crash_points,
         guide: turns.map(|turns| Guide { turns, ..Guide::default() }),
         listener: Some(tracing.listener()),
-        ..Settings::default()
+        ..checked.settings()
     };
     let outcome = measured::run(scenario, &plan, settings)?.outcome;
     tracing.finish(&outcome)?;

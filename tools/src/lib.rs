@@ -10,6 +10,7 @@ mod bisect;
 mod blob;
 mod budget;
 mod catalogue;
+mod checked;
 mod cli;
 mod compare;
 mod duration;

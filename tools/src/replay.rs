@@ -2,6 +2,7 @@
 
 use crate::blob;
 use crate::catalogue::{Catalogue, Known};
+use crate::checked::Checked;
 use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwritten};
 use crate::fault_options;
@@ -61,10 +62,9 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
     let how = How {
         catalogue,
         tracing,
-        without_invariants: false,
-        crash_points: match recorded {
-            Some((reproducer, _)) => reproducer.crash_points,
-            None => arguments.check.crash_points(),
+        checked: match recorded {
+            Some((reproducer, _)) => reproducer.checked,
+            None => Checked::with(arguments.check.crash_points()),
         },
         turns: recorded.and_then(|(reproducer, _)| reproducer.turns.as_ref()),
         // What has been kept is not kept again.
@@ -137,7 +137,7 @@ fn events_max(arguments: &ReplayArguments) -> usize {
 
 /// Explores other crash points than were recorded. Whatever comes of that, it is explained.
 fn explore_otherwise(reproducer: &mut Reproducer, changed: &mut Vec<String>, chosen: CrashPoints) {
-    let recorded = std::mem::replace(&mut reproducer.crash_points, chosen);
+    let recorded = std::mem::replace(&mut reproducer.checked.crash_points, chosen);
     if recorded != chosen {
         changed.push(format!("recorded with --crash-points {recorded}, this is {chosen}"));
     }

@@ -2,6 +2,7 @@
 
 use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
+use crate::checked::Checked;
 use crate::cli::RunArguments;
 use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwritten};
 use crate::fault_options;
@@ -15,7 +16,7 @@ use crate::report::{EventLine, Human, RunEvent, RunObject, RunResult, Screen, Si
 use crate::seeds;
 use crate::shell;
 use crate::traced::Tracing;
-use seedstorm_sim::invariant::{CrashPoints, Violation};
+use seedstorm_sim::invariant::Violation;
 use seedstorm_sim::schedule::{Guide, Turns};
 use seedstorm_sim::{Plan, Seed, Settings};
 use std::io::Write;
@@ -46,8 +47,10 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
         let how = How {
             catalogue,
             tracing: tracing.take(),
-            without_invariants: arguments.without_invariants,
-            crash_points: arguments.check.crash_points(),
+            checked: Checked {
+                crash_points: arguments.check.crash_points(),
+                without_invariants: arguments.without_invariants,
+            },
             turns: None,
             artifacts: Some(&arguments.artifacts.artifacts),
             last_events: if arguments.json { 0 } else { LAST_EVENTS },
@@ -119,10 +122,8 @@ pub(crate) struct How<'a> {
     pub(crate) catalogue: Catalogue,
     /// Where its events go. Created before anything was told of the run: if it can't be, nothing runs.
     pub(crate) tracing: Option<Tracing>,
-    /// Leave the scenario's invariants out.
-    pub(crate) without_invariants: bool,
-    /// How many crash points are explored.
-    pub(crate) crash_points: CrashPoints,
+    /// What is checked.
+    pub(crate) checked: Checked,
     /// Follow these turns.
     pub(crate) turns: Option<&'a Turns>,
     /// Where to keep a reproducer if it fails.
@@ -150,10 +151,8 @@ pub(crate) struct Ran {
 pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran> {
     let tracing = how.tracing;
     let settings = || Settings {
-        without_invariants: how.without_invariants,
-        crash_points: how.crash_points,
         guide: how.turns.map(|turns| Guide { turns: turns.clone(), ..Guide::default() }),
-        ..Settings::default()
+        ..how.checked.settings()
     };
     let listener = tracing.as_ref().map(Tracing::listener);
     let measured = measured::run(scenario, plan, Settings { listener, ..settings() })?;
@@ -166,7 +165,7 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
     if let Some(violation) = measured.outcome.violations.first() {
         match how.artifacts {
             Some(folder) => {
-                match artifacts::keep(how.catalogue, scenario, plan, how.turns, &result, how.crash_points, folder) {
+                match artifacts::keep(how.catalogue, scenario, plan, how.turns, &result, how.checked, folder) {
                     Ok(kept) => {
                         result.repro = Some(kept.repro);
                         result.reproducer = Some(kept.reproducer.display().to_string());

@@ -2,6 +2,7 @@
 
 use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
+use crate::checked::Checked;
 use crate::cli::ShrinkArguments;
 use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed};
 use crate::interrupt;
@@ -74,7 +75,8 @@ fn recorded(path: &Path) -> Result<Reproducer> {
 /// Runs the failure once as it is: what it does now is what shall be kept.
 fn first(pool: &mut Pool, recorded: &Reproducer, path: &Path) -> Result<Shrunk> {
     let guide = recorded.turns.clone().map(|turns| Guide { turns, ..Guide::default() });
-    let trial = Trial { plan: recorded.plan.clone(), guide, crash_points: recorded.crash_points };
+    let Checked { crash_points, without_invariants } = recorded.checked;
+    let trial = Trial { plan: recorded.plan.clone(), guide, crash_points, without_invariants };
     let mut tried = match pool.run(vec![trial]) {
         Ok(tried) => tried,
         Err(Stopped::Interrupted) if pool.is_interrupted() => {
@@ -93,7 +95,8 @@ fn first(pool: &mut Pool, recorded: &Reproducer, path: &Path) -> Result<Shrunk> 
                 return Ok(Shrunk {
                     plan: recorded.plan.clone(),
                     turns,
-                    crash_points: recorded.crash_points,
+                    crash_points,
+                    without_invariants,
                     violation,
                     trace_hash: tried.trace_hash,
                     steps: tried.steps,
@@ -132,9 +135,10 @@ impl Output {
     }
 
     fn write(&self, smallest: &Shrunk) -> Result<PathBuf> {
+        let Shrunk { crash_points, without_invariants, .. } = *smallest;
         let reproducer = Reproducer {
             plan: smallest.plan.clone(),
-            crash_points: smallest.crash_points,
+            checked: Checked { crash_points, without_invariants },
             turns: Some(smallest.turns.clone()),
             violation: Some(smallest.violation.clone()),
             trace_hash: Some(smallest.trace_hash.clone()),

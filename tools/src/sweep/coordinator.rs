@@ -8,6 +8,7 @@ use super::protocol::{self, Also, Answer, Request};
 use super::watchdog::{Asked, Worker};
 use crate::artifacts;
 use crate::budget::Judge;
+use crate::checked::Checked;
 use crate::exit::{Problem, Result};
 use crate::measured::Stopwatch;
 use crate::report::{Difference, RunEvent, RunResult, Sink};
@@ -359,7 +360,8 @@ fn reproduce(
             // It took its turns with it: the plan alone must do.
             let (scenario, plan) = (sweep.run(index).0, sweep.plan(index)?);
             let result = RunResult::lost(scenario, &plan, 0, violation);
-            let written = artifacts::keep_lost(sweep.catalogue, &plan, &result, request.crash_points, folder);
+            let checked = Checked::with(request.crash_points);
+            let written = artifacts::keep_lost(sweep.catalogue, &plan, &result, checked, folder);
             let kept = |kept: artifacts::Kept| {
                 Some(Reproduced { path: kept.reproducer.display().to_string(), repro: kept.repro })
             };
