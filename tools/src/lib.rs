@@ -4,6 +4,8 @@
 //! A crate with scenarios of its own gets the same command line by [`main_with`].
 
 #![forbid(unsafe_code)]
+// They panic where nobody listens: `stderr` is for the one, what a write says is looked at for the other.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod artifacts;
 mod bisect;
@@ -38,6 +40,7 @@ mod seeds;
 mod selftest;
 mod shell;
 mod shrink;
+mod stderr;
 mod sweep;
 mod traced;
 mod until;
@@ -104,8 +107,7 @@ const OWN_NAME: &str = "seedstorm";
 
 /// Says what is wrong on stderr.
 fn complain(what: &str, message: &str, exit: Exit) -> Exit {
-    // If stderr is closed too, the exit code must do.
-    let _ = writeln!(std::io::stderr(), "{what}: {message}");
+    stderr::say(format_args!("{what}: {message}"));
     exit
 }
 

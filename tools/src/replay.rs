@@ -16,6 +16,7 @@ use crate::report::{Replayed, RunEvent, RunResult};
 use crate::reproducer::{self, Replayable, Reproducer};
 use crate::run::{How, Outputs, Ran, exit_of, run_one, same_outputs, sink};
 use crate::shell;
+use crate::stderr;
 use crate::traced::Tracing;
 use crate::until::Until;
 use seedstorm_sim::invariant::{CrashPoints, Violation};
@@ -162,8 +163,7 @@ fn warn_of(violation: &Violation) {
         }
         _ => return,
     };
-    // If stderr is closed, the replay can go on without it.
-    let _ = writeln!(std::io::stderr(), "recorded was {}: {}\n{may}", violation.invariant, violation.message);
+    stderr::say(format_args!("recorded was {}: {}\n{may}", violation.invariant, violation.message));
 }
 
 fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {

@@ -15,6 +15,7 @@ use crate::refused;
 use crate::report::{EventLine, Human, RunEvent, RunObject, RunResult, Screen, Sink};
 use crate::seeds;
 use crate::shell;
+use crate::stderr;
 use crate::traced::Tracing;
 use seedstorm_sim::invariant::Violation;
 use seedstorm_sim::schedule::{Guide, Turns};
@@ -203,8 +204,7 @@ fn unless_interrupted(events: Result<Vec<EventLine>>) -> Result<Vec<EventLine>> 
 
 /// Says that a failure was found, and not kept.
 fn say_unkept() {
-    // If stderr is closed, the result must do.
-    let _ = writeln!(std::io::stderr(), "interrupted: before the failure was kept");
+    stderr::say("interrupted: before the failure was kept");
 }
 
 /// A run that took no step shows nothing.
