@@ -47,7 +47,7 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "LATENCY:QUANTILE=LIMIT", value_delimiter = ',')]
     pub(crate) latency_budget: Vec<Budget>,
 
-    /// Compare latencies with those that an earlier `sweep --strategy timed --json` wrote to this file, by pairs of the same seed.
+    /// Compare latencies with those that an earlier `sweep --strategy timed --json` wrote to this file, by pairs of the same seed and plan.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
 
@@ -84,7 +84,7 @@ impl SweepArguments {
             add("--determinism", self.determinism.to_string());
         }
         if duration::parse(SEED_TIMEOUT) != Ok(self.seed_timeout) {
-            add("--seed-timeout", format!("{}ns", self.seed_timeout));
+            add("--seed-timeout", duration::exact(self.seed_timeout));
         }
         for budget in &self.latency_budget {
             add("--latency-budget", budget.to_string());

@@ -9,7 +9,7 @@ use super::watchdog::{Asked, Worker};
 use crate::artifacts;
 use crate::budget::Judge;
 use crate::checked::Checked;
-use crate::exit::{Problem, Result};
+use crate::exit::{Problem, Result, unless_closed};
 use crate::measured::Stopwatch;
 use crate::report::{Difference, RunEvent, RunResult, Sink};
 use anyhow::{Context, anyhow};
@@ -243,14 +243,8 @@ impl<'a> Telling<'a> {
         if self.sweep.failures_max.is_some_and(|max| self.tally.failed() >= max) {
             self.stop();
         }
-        match told {
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-                self.interrupted = true;
-                self.stop();
-                Ok(())
-            }
-            told => Ok(told?),
-        }
+        // Whether anybody reads decides nothing: the verdict is that of all seeds.
+        Ok(told.or_else(unless_closed)?)
     }
 
     /// Tells what is there, although earlier seeds have not ended.

@@ -148,7 +148,9 @@ impl Tally {
                 group.repro.get_or_insert(repro);
             }
         }
-        for (scenario, events) in &summary.coverage {
+        // What has not happened may still happen in the seeds that are left.
+        let judged = summary.coverage.iter().filter(|_| !interrupted);
+        for (scenario, events) in judged {
             let is_long = self.runs.get(scenario).is_some_and(|runs| *runs >= RUNS_TO_SEE_EVERYTHING);
             if is_long && !restricting.is_empty() {
                 summary.never_happened_not_judged_for.clone_from(&restricting);

@@ -145,7 +145,7 @@ fn reproduce(catalogue: Catalogue, arguments: &SweepArguments, summary: &SweepSu
         let scenario = catalogue.all().iter().find(|scenario| scenario.name() == name);
         scenario.map_or_else(|| arguments.draw.words(), |scenario| arguments.draw.words_for(*scenario))
     };
-    let mut draw = arguments.draw.words();
+    let draw;
     let words: Vec<String> = match exit {
         Exit::Pass | Exit::Usage | Exit::Internal | Exit::Interrupted | Exit::Unclear | Exit::Broken => return None,
         Exit::Nondeterministic => {
@@ -181,11 +181,13 @@ fn reproduce(catalogue: Catalogue, arguments: &SweepArguments, summary: &SweepSu
             draw = draw_for(&longest.scenario);
             ["run", "--scenarios", &longest.scenario, "--seed", &longest.seed.to_string()].map(str::to_owned).into()
         }
-        Exit::Vacuous => ["sweep", "--scenarios", &arguments.scenarios, "--seeds", &arguments.seeds.to_string()]
-            .map(str::to_owned)
-            .into(),
+        // All of it may have to do with what was not seen or not judged.
+        Exit::Vacuous => {
+            let words = arguments.words(arguments.seeds);
+            return Some(shell::line([program].into_iter().chain(words.iter().map(String::as_str))));
+        }
     };
-    let check = arguments.check.words();
-    let words = words.iter().chain(&draw).chain(&check).map(String::as_str);
+    let (artifacts, check) = (arguments.artifacts.words(), arguments.check.words());
+    let words = words.iter().chain(&draw).chain(&check).chain(&artifacts).map(String::as_str);
     Some(shell::line([program].into_iter().chain(words)))
 }
