@@ -122,7 +122,7 @@ fn carry_out(scenarios: &'static [Known], cli: &Cli) -> Result<Exit> {
     let catalogue = Catalogue::new(scenarios, program);
     words::learn(scenarios.iter().flat_map(|scenario| scenario.claims()).collect());
     if !matches!(cli.command, Command::Worker { .. }) {
-        log::start(cli.log)?;
+        log::start(cli)?;
     }
     match &cli.command {
         Command::Run(arguments) => run::run(catalogue, arguments),
