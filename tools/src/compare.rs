@@ -67,6 +67,8 @@ pub(crate) fn compare(catalogue: Catalogue, arguments: &CompareArguments) -> Res
 
 /// One of the two, opened.
 struct Side {
+    /// What was given, for what is wrong with it.
+    path: PathBuf,
     trace: Reader<BufReader<File>>,
     /// What `replay` can run again.
     runs_again: Option<PathBuf>,
@@ -80,17 +82,18 @@ impl Side {
         let kept = path.join(TRACE_FILE);
         if path.is_dir() && kept.exists() {
             let trace = traced::open(&kept).map_err(|error| Problem::usage(format!("{error:#}")))?;
-            return Ok(Side { trace, runs_again: Some(path.to_owned()), _temporary: None });
+            return Ok(Side { path: kept, trace, runs_again: Some(path.to_owned()), _temporary: None });
         }
         if FileKind::of(path) == Some(FileKind::Trace)
             || !path.is_dir() && !is_text(path).map_err(|error| wrong(error.to_string()))?
         {
             let trace = traced::open(path).map_err(|error| Problem::usage(format!("{error:#}")))?;
-            return Ok(Side { trace, runs_again: None, _temporary: None });
+            return Ok(Side { path: path.to_owned(), trace, runs_again: None, _temporary: None });
         }
         let temporary = run_traced(catalogue, path)?;
         let trace = traced::open(temporary.path()).map_err(|error| Problem::usage(format!("{error:#}")))?;
-        Ok(Side { trace, runs_again: Some(path.to_owned()), _temporary: Some(temporary) })
+        let path = path.to_owned();
+        Ok(Side { path: path.clone(), trace, runs_again: Some(path), _temporary: Some(temporary) })
     }
 
     fn process(&self, record: &Record) -> &str {
@@ -234,7 +237,8 @@ fn part(sides: &mut [Side; 2], context: usize) -> Result<Parting> {
 }
 
 fn next(side: &mut Side) -> Result<Option<Record>> {
-    side.trace.next().transpose().map_err(|error| Problem::usage(format!("a trace: {error}")))
+    let next = side.trace.next().transpose();
+    next.map_err(|error| Problem::usage(format!("{}: {error}", side.path.display())))
 }
 
 fn place(

@@ -192,7 +192,10 @@ fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
         return Ok(Again { plan, recorded: Some((reproducer, changed)), note: Some("--repro".to_owned()) });
     }
     let (Some(scenario), Some(seed)) = (&arguments.scenario, arguments.seed) else {
-        return Err(Problem::usage("replay needs a file, or --scenario and --seed"));
+        return Err(Problem::usage(
+            "replay needs one of: FILE, a reproducer or a plan; --repro WORD, the word that a failure has printed for logs; \
+             --scenario S and --seed N",
+        ));
     };
     let (scenario, options) = (catalogue.named(scenario)?, arguments.draw.options()?);
     fault_options::check(&[scenario], &options)?;

@@ -64,18 +64,22 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
             Ok(ran) => ran,
             Err(Problem::Interrupted(Interrupted::Running(reached))) => {
                 sink.event(&RunEvent::Interrupted { plan, reached }).or_else(unless_closed)?;
+                let before = exit;
                 exit = worse(exit, Exit::Interrupted);
-                let left: Vec<Known> = planned[index..].iter().map(|(scenario, _)| *scenario).collect();
-                reproduce
-                    .get_or_insert_with(|| command(catalogue.program(), arguments, &left, plan.seed, Outputs::Same));
+                if exit != before {
+                    let left: Vec<Known> = planned[index..].iter().map(|(scenario, _)| *scenario).collect();
+                    reproduce = Some(command(catalogue.program(), arguments, &left, plan.seed, Outputs::Same));
+                }
                 break;
             }
             Err(problem) => return Err(problem),
         };
         not_written = not_written.or(unwritten);
+        let before = exit;
         exit = worse(exit, exit_of(&result));
-        if exit != Exit::Pass {
-            reproduce.get_or_insert_with(|| failure_command(catalogue.program(), arguments, *scenario, &result));
+        // The command is that of the run that the exit code comes from.
+        if exit != before {
+            reproduce = Some(failure_command(catalogue.program(), arguments, *scenario, &result));
         }
         sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
     }
