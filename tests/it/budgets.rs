@@ -51,7 +51,7 @@ fn what_was_not_measured_is_not_kept_to() {
     let program = program();
     let said = program.line(&format!("sweep {STORM} --seeds 0..3 --latency-budget lock-aquire:p99=1h"));
     assert_eq!(said.code, Some(4), "{said:?}");
-    let why = "not judged: lock-aquire:p99=3600000000000ns: no `lock-aquire` was measured, but fsync, lock-acquire, transaction";
+    let why = "not judged: lock-aquire:p99=1h: no `lock-aquire` was measured, but fsync, lock-acquire, transaction";
     assert!(said.out.contains(why), "{}", said.out);
 }
 
@@ -99,13 +99,117 @@ fn seeds_that_mean_other_plans_are_not_compared() {
     assert!(said.out.contains(why), "{}", said.out);
 }
 
+/// A fast scenario in which latencies are made up.
+const MADE_UP: &str = "--strategy timed --seeds 0..15 --determinism 0% --crash-points none";
+
+#[test]
+fn plans_of_equal_sizes_are_other_plans() {
+    let program = program();
+    let before = program.line(&format!("sweep --scenarios steady {MADE_UP} --faults kill --json"));
+    fs::write(program.folder.path().join("before.jsonl"), before.out).expect("it is written");
+    let words = "--baseline before.jsonl --latency-budget lock-acquire:p99=+10% --artifacts kept";
+    let (lines, summary, said) = program.sweep(&format!("--scenarios steady {MADE_UP} --faults delay {words}"));
+    assert_eq!(said.code, Some(4), "{summary}");
+    assert_eq!((&summary["baseline_other_plans"], &lines[0]["options"]["faults_planned"]), (&json!(15), &json!(1)));
+    let (_, summary, said) = program.sweep(&format!("--scenarios steady {MADE_UP} --faults kill {words}"));
+    assert_eq!((said.code, &summary["baseline_other_plans"]), (Some(0), &Value::Null), "{summary}");
+    // What could not be judged is asked for again, in full.
+    let said = program.line(&format!("sweep --scenarios steady {MADE_UP} --faults delay {words}"));
+    let last = said.out.lines().last().expect("a last line");
+    for part in ["--latency-budget lock-acquire:p99=+10%", "--baseline before.jsonl", "--artifacts kept", "0..15"] {
+        assert!(last.contains(part), "`{part}`: {last}");
+    }
+    assert_eq!(program.say(&last.split(' ').skip(1).collect::<Vec<_>>()).code, Some(4), "{last}");
+}
+
+#[test]
+fn what_may_be_chance_is_said_to_be() {
+    let program = program();
+    baseline(&program, "", |line| {
+        let is_even = line["seed"].as_u64().is_some_and(|seed| seed.is_multiple_of(2));
+        if let Some(fsync) = line.pointer_mut("/metrics/fsync_ns/p50") {
+            let ns = fsync.as_u64().expect("nanoseconds");
+            *fsync = json!(if is_even { ns / 8 } else { ns * 4 });
+        }
+    });
+    let judged = |limit: &str| {
+        let words = format!("--baseline before.jsonl --latency-budget fsync:p50={limit}");
+        let (summary, code) = swept(&program, &words);
+        let said = program.line(&format!("sweep {STORM} --seeds 0..15 --determinism 0% {words}"));
+        (code, summary["budgets"][0].clone(), said.out)
+    };
+    let (code, budget, out) = judged("+10%");
+    assert_eq!(
+        (code, &budget["is_met"], &budget["is_within_chance"]),
+        (Some(3), &json!(false), &json!(true)),
+        "{budget}"
+    );
+    assert!(out.contains("within chance: fsync p50: its 95 % interval, 0."), "{out}");
+    assert!(out.contains("holds the limit, and 1, which is no change: more seeds would tell for sure"), "{out}");
+    let (code, budget, out) = judged("+70%");
+    assert_eq!(
+        (code, &budget["is_met"], &budget["is_within_chance"]),
+        (Some(0), &json!(true), &json!(true)),
+        "{budget}"
+    );
+    assert!(out.contains("within chance: fsync p50: "), "{out}");
+    let (code, budget, out) = judged("+900%");
+    assert_eq!((code, &budget["is_within_chance"]), (Some(0), &Value::Null), "{budget}");
+    assert!(!out.contains("within chance"), "{out}");
+}
+
+#[test]
+fn seeds_that_failed_and_latencies_that_vanished_are_counted() {
+    let program = program();
+    let sweep = format!("--scenarios violates {MADE_UP}");
+    let before = program.line(&format!("sweep {sweep} --json"));
+    let mut lines: Vec<Value> =
+        before.out.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+    for line in lines.iter_mut().filter(|line| line["type"] == "seed") {
+        line["metrics"]["gone_ns"] = line["metrics"]["lock_acquire_ns"].clone();
+    }
+    // One that passes now, and didn't then.
+    lines[0]["verdict"] = json!("fail");
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(program.folder.path().join("before.jsonl"), text).expect("it is written");
+    let (_, summary, said) =
+        program.sweep(&format!("{sweep} --baseline before.jsonl --latency-budget gone:p99=+10%,lock-acquire:p50=+0%"));
+    assert_eq!(said.code, Some(1), "{summary}");
+    // Seeds 3, 8 and 13 fail now and then.
+    assert_eq!((&summary["failed"], &summary["baseline_failed_seeds"]), (&json!(3), &json!(4)), "{summary}");
+    assert_eq!(summary["baseline_vanished"], json!({"gone": 11}), "{summary}");
+    assert_eq!(summary["budgets"][1]["compared"]["pairs"], json!(11), "{summary}");
+    let said = program.line(&format!("sweep {sweep} --baseline before.jsonl"));
+    for part in ["seeds that failed, here or in the baseline", "seeds that measured gone in the baseline only"] {
+        assert!(said.out.contains(part), "`{part}`: {}", said.out);
+    }
+}
+
+#[test]
+fn a_latency_has_a_budget_whatever_its_name() {
+    let (_, summary, said) =
+        program().sweep(&format!("--scenarios steady {MADE_UP} --latency-budget write-turn:p50=1us"));
+    assert_eq!(said.code, Some(3), "{summary}");
+    assert_eq!(summary["budgets"][0]["measured_ns"], summary["latencies"]["timed"]["write_turn"]["p50"], "{summary}");
+}
+
 #[test]
 fn budgets_and_baselines_that_mean_nothing_are_refused() {
     let program = program();
-    fs::write(program.folder.path().join("lines.jsonl"), "{\"type\":\"summary\"}\nno JSON\n").expect("it is written");
+    fs::write(program.folder.path().join("lines.jsonl"), "{\"type\":\"summary\",\"schema_version\":1}\nno JSON\n")
+        .expect("it is written");
     let portfolio = program.line("sweep --scenarios steady --seeds 0..2 --strategy random --json");
     fs::write(program.folder.path().join("portfolio.jsonl"), portfolio.out).expect("it is written");
+    let timed = program.line("sweep --scenarios steady --seeds 0..2 --strategy timed --json").out;
+    let later =
+        timed.replacen("\"schema_version\":1", "\"schema_version\":2", 2).replacen("version\":2", "version\":1", 1);
+    fs::write(program.folder.path().join("later.jsonl"), later).expect("it is written");
+    let mut older: Value = serde_json::from_str(timed.lines().next().expect("a line")).expect("JSON");
+    older["options"].as_object_mut().expect("options").remove("plan_digest").expect("a digest");
+    fs::write(program.folder.path().join("older.jsonl"), older.to_string()).expect("it is written");
     for (words, parts) in [
+        ("--strategy timed --baseline later.jsonl", ["later.jsonl:2: its `schema_version` is 2", "1 is the only one"]),
+        ("--strategy timed --baseline older.jsonl", ["older.jsonl:1: an older version wrote it", "`plan_digest`"]),
         ("--latency-budget fsync:p99=1s", ["--latency-budget", "add `--strategy timed`"]),
         ("--strategy random --latency-budget fsync:p99=1s", ["--latency-budget", "add `--strategy timed`"]),
         ("--baseline lines.jsonl", ["--baseline", "add `--strategy timed`"]),

@@ -162,7 +162,7 @@ fn a_clean_sweep_prints_the_command_that_goes_on() {
     let command = summary["command"].as_str().expect("a command");
     let expected = format!(
         " sweep --scenarios steady,vacuous --seeds {next}..100000000 --jobs 1 --determinism 0.5% \
-         --seed-timeout 90000000000ns --json"
+         --seed-timeout 90s --json"
     );
     assert!(command.ends_with(&expected), "{command} after {told} runs");
     // People have it in the last line.
@@ -170,6 +170,27 @@ fn a_clean_sweep_prints_the_command_that_goes_on() {
     let words = last_words(&said);
     assert_eq!(words[..3], ["sweep", "--scenarios", "steady"], "{said:?}");
     assert!(words.iter().any(|word| word.ends_with("..100000000")), "{said:?}");
+}
+
+#[test]
+fn an_interrupted_sweep_judges_no_budget_and_not_what_must_happen() {
+    let program = program();
+    let words = "sweep --scenarios vacuous --seeds 0..100000000 --jobs 1 --determinism 0% --strategy timed";
+    let budget = "--latency-budget lock-acquire:p99=1ns";
+    let said = interrupted_with_a_result(&program, &format!("{words} {budget}"));
+    assert!(said.out.contains("\nPASSED ") && said.out.contains(" 0 failed, interrupted\n"), "{}", said.out);
+    let why = "not judged: lock-acquire:p99=1ns: the sweep was interrupted; what goes on from here covers the rest";
+    assert!(said.out.contains(why) && !said.out.contains("over budget"), "{}", said.out);
+    assert!(last_words(&said).ends_with(&["lock-acquire:p99=1ns", "--strategy", "timed"]), "{}", said.out);
+    let mut child = start(&program, "sweep --scenarios vacuous --seeds 0..100000000 --jobs 1 --json");
+    let mut output = BufReader::new(child.stdout.take().expect("an output"));
+    (0..120).for_each(|_| assert!(output.read_line(&mut String::new()).expect("a line") > 0, "it goes on"));
+    interrupt(&child);
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).expect("the rest");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let summary: Value = serde_json::from_str(rest.lines().last().expect("a summary")).expect("JSON");
+    assert_eq!((&summary["interrupted"], &summary["never_happened"]), (&json!(true), &json!([])), "{summary}");
 }
 
 #[test]

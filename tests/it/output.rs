@@ -1,7 +1,7 @@
 //! What people see: what was drawn first, the verdict, the events before a violation, the command last.
 
 use crate::program;
-use seedstorm_tests::program::said;
+use seedstorm_tests::program::{Program, said};
 use std::process::Stdio;
 
 #[test]
@@ -133,6 +133,82 @@ fn the_result_is_told_although_what_goes_with_it_cannot_be_written() {
     }
 }
 
+/// Commands that say something on stderr, and how they end.
+const ASIDE: &[(&str, i32, &str)] = &[
+    ("run --scenarios steady --seed 1 --log trace", 0, "PASSED steady seed 1"),
+    ("run --scenarios steady --seed 1 --log trace --json", 0, "\"verdict\":\"pass\""),
+    ("run --scenarios violates --seed 3 --log trace", 1, "FAILED violates seed 3"),
+    // Warnings.
+    ("sweep --scenarios signal-flood --seeds 0..0 --set mutant=synchronous-normal", 4, "NOTHING RAN"),
+    (
+        "run --scenarios sqlite-wal,signal-flood --seed 1 --faults message-loss,kill --duration 1ms",
+        0,
+        "PASSED signal-flood",
+    ),
+    ("selftest --mutants board-lost-update --seeds 1 --workers 1 --markdown", 1, "board-lost-update"),
+    ("run --scenarios stedy", 2, ""),
+];
+
+#[test]
+fn a_stderr_that_nobody_reads_takes_nothing_from_the_verdict() {
+    let program = program();
+    for (words, code, part) in ASIDE {
+        let words: Vec<&str> = words.split(' ').collect();
+        let said_something = program.say(&words).err;
+        assert_ne!(said_something, "", "{words:?}: it says something there");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+        let full = said(program.command(&words).stderr(full).output().expect("it starts"));
+        let mut closed =
+            program.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        drop(closed.stderr.take());
+        let closed = said(closed.wait_with_output().expect("it ends"));
+        for said in [full, closed] {
+            assert_eq!(said.code, Some(*code), "{words:?}: {said:?}");
+            assert!(said.out.contains(part), "{words:?}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn the_log_has_time_process_and_all_fields() {
+    let program = program();
+    let words = "run --scenarios concurrency-storm --seed 1 --duration 1s --crash-points none";
+    let said = program.line(&format!("{words} --log debug"));
+    let failed: Vec<&str> = said.err.lines().filter(|line| line.contains("a transaction failed")).collect();
+    assert!(!failed.is_empty(), "{}", said.err);
+    for line in &failed {
+        let (time, rest) = line.trim_start().split_once("s agent-").unwrap_or_else(|| panic!("no process: {line}"));
+        assert!(time.parse::<f64>().is_ok_and(|seconds| seconds > 0.0), "no time: {line}");
+        for part in [" DEBUG a transaction failed attempt=", " step=", " error="] {
+            assert!(rest.contains(part), "`{part}`: {line}");
+        }
+    }
+    // Nothing of the runtime's, be it at the finest level.
+    let said = program.line(&format!("{words} --log trace"));
+    assert!(
+        said.err
+            .lines()
+            .all(|line| line.contains("s agent-") || line.contains("s machine") || line.contains("s prepare-")),
+        "{}",
+        said.err
+    );
+    assert!(said.err.lines().any(|line| line.contains(" step=1")), "{}", said.err);
+    // It may stand before the command, too.
+    let before = program.line(&format!("--log trace {words}"));
+    assert_eq!(before.err, said.err);
+}
+
+#[test]
+fn the_command_is_that_of_the_run_that_decides() {
+    let program = program();
+    let said = program.line("run --scenarios idle,violates --seed 3");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.ends_with(" replay artifacts/violates-3/reproducer.toml\n"), "{}", said.out);
+    let said = program.line("run --scenarios steady,idle --seed 3");
+    assert_eq!(said.code, Some(4), "{said:?}");
+    assert!(said.out.ends_with(" run --scenarios idle --seed 3\n"), "{}", said.out);
+}
+
 #[test]
 fn a_reader_that_leaves_is_no_panic() {
     let program = program();
@@ -157,10 +233,30 @@ fn a_reader_that_leaves_is_no_panic() {
         "run --scenarios violates --seed 8",
         "replay --git-bisect artifacts/violates-3",
         "compare artifacts/violates-3 artifacts/violates-8",
+        "selftest --mutants board-lost-update --seeds 1 --workers 1 --json",
     ] {
-        let mut child =
-            program.command(&words.split(' ').collect::<Vec<_>>()).stdout(Stdio::piped()).spawn().expect("it starts");
-        drop(child.stdout.take());
-        assert_eq!(child.wait().expect("it ends").code(), Some(1), "{words}");
+        assert_eq!(code_unread(&program, words), Some(1), "{words}");
     }
+    // As does that of a sweep, to which all of its seeds belong.
+    for (words, code) in [
+        ("--scenarios steady --seeds 0..40", 0),
+        ("--scenarios violates --seeds 0..40", 1),
+        ("--scenarios steady --seeds 0..40 --strategy timed --latency-budget lock-acquire:p99=1ns", 3),
+        ("--scenarios vacuous --seeds 0..100", 4),
+    ] {
+        for form in ["", " --json"] {
+            assert_eq!(code_unread(&program, &format!("sweep {words}{form}")), Some(code), "{words}{form}");
+        }
+    }
+    assert!(program.folder.path().join("artifacts/violates-28").exists(), "the later failures are kept, too");
+}
+
+/// How a command ends whose output nobody reads.
+fn code_unread(program: &Program, words: &str) -> Option<i32> {
+    let mut command = program.command(&words.split(' ').collect::<Vec<_>>());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    drop(child.stdout.take());
+    let said = said(child.wait_with_output().expect("it ends"));
+    assert_eq!(said.err, "", "{words}");
+    said.code
 }

@@ -42,6 +42,31 @@ fn an_export_that_fails_leaves_what_was_there() {
 }
 
 #[test]
+fn a_smaller_reproducer_goes_where_it_was_asked_to() {
+    let program = program();
+    program.run("run --scenarios violates --seed 8");
+    let path = |name: &str| program.folder.path().join(name);
+    let shrink = |output: &str| program.line(&format!("shrink artifacts/violates-8 --jobs 1 -o {output}"));
+    let said = shrink("nowhere/small.toml");
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.starts_with("error: nowhere/small.toml: can't be written: ") && !path("nowhere").exists());
+    let said = shrink("small.reproducer");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let small = std::fs::read_to_string(path("small.reproducer")).expect("it has the name that was given");
+    std::fs::write(path("taken.toml"), "scenario = 1\n").expect("a file");
+    let said = shrink("taken.toml");
+    assert!(said.code == Some(2) && said.err.contains("is not overwritten"), "{said:?}");
+    assert_eq!(std::fs::read_to_string(path("taken.toml")).expect("the file"), "scenario = 1\n");
+    // The standard output has nothing but the reproducer then.
+    let said = shrink("-");
+    assert_eq!((said.code, &said.out), (Some(0), &small), "{said:?}");
+    assert!(said.err.contains("preemptions ") && said.err.contains("violated: few-writes"), "{said:?}");
+    let said = shrink("- --json");
+    assert!(said.code == Some(2) && said.err.contains("-o -: "), "{said:?}");
+    assert_eq!(program.folder.names(), ["artifacts", "small.reproducer", "taken.toml"]);
+}
+
+#[test]
 fn workers_that_are_gone_leave_no_drafts() {
     let program = program();
     // They end in the middle of keeping, too: the run that is written down aborts or hangs again.

@@ -133,6 +133,37 @@ fn what_is_kept_names_the_program_that_knows_the_scenario() {
 }
 
 #[test]
+fn a_failure_without_invariants_is_kept_as_that_failure() {
+    let program = program();
+    let plan = program.line("run --scenarios violates --seed 8 --print-plan").out;
+    let plan = plan.replace("steps_max = 100000", "steps_max = 30");
+    std::fs::write(program.folder.path().join("plan.toml"), plan).expect("a plan");
+    let with = program.run("run --plan plan.toml --artifacts with");
+    assert_eq!(with["violations"][0]["invariant"], json!("few-writes"), "an invariant says more: {with}");
+    let run = program.run("run --plan plan.toml --without-invariants");
+    assert_eq!(run["violations"][0]["invariant"], json!("progress"), "{run}");
+    let replayed = program.run("replay artifacts/violates-8");
+    assert_eq!(replayed["replay"], json!({"reproduced": true, "drift": null, "differs": []}), "{replayed}");
+    let word = run["repro"].as_str().expect("a word");
+    assert_eq!(program.run(&format!("replay --repro {word}"))["violations"], run["violations"]);
+    assert_eq!(program.line("replay --git-bisect artifacts/violates-8").code, Some(1));
+    let said = program.line("shrink artifacts/violates-8 --jobs 1 --json");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let replayed = program.run("replay artifacts/violates-8/shrunk.toml");
+    assert_eq!(replayed["violations"][0]["invariant"], json!("progress"), "{replayed}");
+    assert_eq!(replayed["replay"]["reproduced"], json!(true), "{replayed}");
+    let said = program.line("bisect artifacts/violates-8 --jobs 1 --budget 5s");
+    assert!(!said.err.contains("does not come out as recorded"), "{said:?}");
+    // With invariants it is another failure: that reproducer says nothing of them.
+    let kept = |folder: &str| {
+        std::fs::read_to_string(program.folder.path().join(folder).join("violates-8/reproducer.toml")).expect("a file")
+    };
+    assert!(
+        kept("artifacts").contains("\nwithout_invariants = true\n") && !kept("with").contains("without_invariants")
+    );
+}
+
+#[test]
 fn nothing_is_overwritten() {
     let program = program();
     for _ in 0..2 {

@@ -1,7 +1,6 @@
 //! Sweeps: order, number of workers, limits, groups, vacuity, interruption.
 
 use crate::program;
-use seedstorm_tests::program::said;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
@@ -145,20 +144,4 @@ fn ctrl_c_tells_what_was_found() {
     assert_eq!((&summary["type"], &summary["interrupted"]), (&json!("summary"), &json!(true)));
     assert!(summary["failed"].as_u64().is_some_and(|failed| failed >= 4), "{summary}");
     assert_eq!(summary["fingerprints"].as_array().map(Vec::len), Some(2), "{summary}");
-}
-
-#[test]
-fn a_reader_that_leaves_ends_the_sweep_quietly() {
-    let program = program();
-    for json in ["--json", "--max-failures=1000000"] {
-        let mut command =
-            program.command(&["sweep", "--scenarios", "violates", "--seeds", "0..100000000", "--jobs", "2", json]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-        let mut output = BufReader::new(child.stdout.take().expect("an output"));
-        output.read_line(&mut String::new()).expect("a line");
-        drop(output);
-        let said = said(child.wait_with_output().expect("it ends"));
-        assert!(!said.err.contains("panicked"), "{said:?}");
-        assert_eq!(said.err, "", "{said:?}");
-    }
 }

@@ -125,6 +125,20 @@ fn what_was_cut_short_is_said_to_be() {
 }
 
 #[test]
+fn the_damaged_one_of_two_is_named() {
+    let program = program();
+    program.line("run --scenarios steady --seed 1 --set rounds=200 --trace whole.bin");
+    let path = |name: &str| program.folder.path().join(name);
+    let trace = std::fs::read(path("whole.bin")).expect("a trace");
+    std::fs::write(path("cut.bin"), &trace[..trace.len() - 40]).expect("a file");
+    for words in ["compare whole.bin cut.bin", "compare cut.bin whole.bin"] {
+        let said = program.line(words);
+        assert_eq!(said.code, Some(2), "{words}: {said:?}");
+        assert!(said.err.starts_with("error: cut.bin: byte ") && !said.err.contains("whole.bin"), "{words}: {said:?}");
+    }
+}
+
+#[test]
 fn turns_that_are_gone_or_cut_are_missed() {
     let program = with_files();
     let turns = program.folder.path().join("failure/turns.txt.zst");

@@ -40,6 +40,8 @@ enum Habit {
     Refuse,
     /// Something that must happen sometimes never does.
     Vacuous,
+    /// Nobody makes a call.
+    Idle,
 }
 
 struct Test {
@@ -69,6 +71,7 @@ const OWN: &[Test] = &[
     Test { name: "bad-set-up", about: "its set-up panics in bad seeds", habit: Habit::BadSetUp },
     Test { name: "refuses", about: "has no plan for bad seeds", habit: Habit::Refuse },
     Test { name: "vacuous", about: "never does what it must sometimes do", habit: Habit::Vacuous },
+    Test { name: "idle", about: "makes no call at all in bad seeds", habit: Habit::Idle },
 ];
 
 /// One seed in five is bad.
@@ -138,7 +141,8 @@ impl Scenario for Test {
         assert!(habit != Habit::BadSetUp, "this set-up is bad");
         let before = RUNS_BEFORE.fetch_add(1, Ordering::Relaxed);
         let rounds = plan.setting_u64("rounds", 4);
-        for index in 0..plan.setting_u64("workers", 3) as u32 {
+        let workers = if habit == Habit::Idle { 0 } else { plan.setting_u64("workers", 3) };
+        for index in 0..workers as u32 {
             world.process("writer", index, move |sys| write_files(sys, habit, rounds, before));
         }
         world.invariant(Watch { breaks: habit == Habit::Violate, writes: 0 });
@@ -185,7 +189,7 @@ async fn misbehave(sys: &Sys, habit: Habit, before: u64) {
         Habit::Panic => panic!("{} has had enough", sys.name()),
         Habit::Remember => drop(sys.sleep(1_000_000 + before).await),
         Habit::Print => print!("{{\"half\": of a line"),
-        Habit::None | Habit::Violate | Habit::BadSetUp | Habit::Refuse | Habit::Vacuous => {}
+        Habit::None | Habit::Violate | Habit::BadSetUp | Habit::Refuse | Habit::Vacuous | Habit::Idle => {}
     }
 }
 
@@ -212,6 +216,8 @@ impl Invariant for Watch {
         view.cover("wrote");
         view.count("transactions", 1);
         view.latency("lock_acquire_ns", 1_000 + self.writes);
+        // A name without its unit.
+        view.latency("write_turn", 2_000);
         if !self.breaks || self.writes < 3 {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 
 use crate::blob;
 use crate::catalogue::{Catalogue, Known};
+use crate::checked::Checked;
 use crate::exit::Result;
 use crate::keep;
 use crate::measured::{self, Measured};
@@ -12,7 +13,6 @@ use crate::reproducer::{self, Reproducer};
 use crate::shell;
 use crate::traced::Tracing;
 use anyhow::Context;
-use seedstorm_sim::invariant::CrashPoints;
 use seedstorm_sim::schedule::{Guide, Turns};
 use seedstorm_sim::{Plan, Settings};
 use std::fs::{self, File};
@@ -48,16 +48,15 @@ pub(crate) fn keep(
     plan: &Plan,
     turns: Option<&Turns>,
     result: &RunResult,
-    crash_points: CrashPoints,
+    checked: Checked,
     folder: &Path,
 ) -> Result<Kept> {
     let draft = keep::draft(folder)?;
     let tracing = Tracing::create(&draft.path().join(TRACE_FILE))?;
     let settings = Settings {
-        crash_points,
         guide: turns.map(|turns| Guide { turns: turns.clone(), ..Guide::default() }),
         records_turns: true,
-        ..Settings::default()
+        ..checked.settings()
     };
     let until_step = result.violations.first().map_or(result.steps, |violation| violation.step);
     let (measured, last_events) = measured::with_last_events(scenario, plan, settings, tracing.listener(), until_step)?;
@@ -66,7 +65,7 @@ pub(crate) fn keep(
     // Another hash is nondeterminism: what is kept is the run that was told, without turns that lead elsewhere.
     let is_same = result.trace_hash == Some(outcome.trace_hash.to_string());
     let turns = outcome.turns.take().filter(|_| is_same);
-    let reproducer = Reproducer::new(plan, result, crash_points, turns);
+    let reproducer = Reproducer::new(plan, result, checked, turns);
     let path = publish(catalogue, draft, folder, &reproducer, result, &last_events)?;
     Ok(Kept { repro: blob::of(&reproducer)?, reproducer: path, last_events })
 }
@@ -79,11 +78,11 @@ pub(crate) fn keep_lost(
     catalogue: Catalogue,
     plan: &Plan,
     result: &RunResult,
-    crash_points: CrashPoints,
+    checked: Checked,
     folder: &Path,
 ) -> Result<Kept> {
     let draft = keep::draft(folder)?;
-    let reproducer = Reproducer::new(plan, result, crash_points, None);
+    let reproducer = Reproducer::new(plan, result, checked, None);
     let path = publish(catalogue, draft, folder, &reproducer, result, &[])?;
     Ok(Kept { repro: blob::of(&reproducer)?, reproducer: path, last_events: Vec::new() })
 }

@@ -1,5 +1,6 @@
 //! A failure as one word, for logs of machines that keep no files: the plan and what came of it, without its turns. The whole is in `reproducer`.
 
+use crate::checked::Checked;
 use crate::exit::{Problem, Result};
 use crate::refused;
 use crate::reproducer::Reproducer;
@@ -26,6 +27,8 @@ struct Stored {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trace_hash: Option<String>,
     crash_points: CrashPoints,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    without_invariants: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     violation: Option<Violation>,
     plan: Plan,
@@ -40,7 +43,8 @@ pub(crate) fn of(failure: &Reproducer) -> anyhow::Result<String> {
         seedstorm: env!("CARGO_PKG_VERSION").to_owned(),
         steps: failure.steps,
         trace_hash: failure.trace_hash.clone(),
-        crash_points: failure.crash_points,
+        crash_points: failure.checked.crash_points,
+        without_invariants: failure.checked.without_invariants,
         violation: failure.violation.clone(),
         plan: failure.plan.clone(),
     };
@@ -68,6 +72,7 @@ pub(crate) fn read(word: &str) -> Result<(Reproducer, Vec<String>)> {
     if stored.seedstorm != env!("CARGO_PKG_VERSION") {
         changed.push(format!("recorded with seedstorm {}, this is {}", stored.seedstorm, env!("CARGO_PKG_VERSION")));
     }
-    let Stored { steps, trace_hash, crash_points, violation, plan, .. } = stored;
-    Ok((Reproducer { plan, crash_points, turns: None, violation, trace_hash, steps }, changed))
+    let Stored { steps, trace_hash, crash_points, without_invariants, violation, plan, .. } = stored;
+    let checked = Checked { crash_points, without_invariants };
+    Ok((Reproducer { plan, checked, turns: None, violation, trace_hash, steps }, changed))
 }

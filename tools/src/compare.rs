@@ -3,6 +3,7 @@
 
 use crate::artifacts::TRACE_FILE;
 use crate::catalogue::Catalogue;
+use crate::checked::Checked;
 use crate::cli::CompareArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed};
 use crate::file_kind::FileKind;
@@ -66,6 +67,8 @@ pub(crate) fn compare(catalogue: Catalogue, arguments: &CompareArguments) -> Res
 
 /// One of the two, opened.
 struct Side {
+    /// What was given, for what is wrong with it.
+    path: PathBuf,
     trace: Reader<BufReader<File>>,
     /// What `replay` can run again.
     runs_again: Option<PathBuf>,
@@ -79,17 +82,18 @@ impl Side {
         let kept = path.join(TRACE_FILE);
         if path.is_dir() && kept.exists() {
             let trace = traced::open(&kept).map_err(|error| Problem::usage(format!("{error:#}")))?;
-            return Ok(Side { trace, runs_again: Some(path.to_owned()), _temporary: None });
+            return Ok(Side { path: kept, trace, runs_again: Some(path.to_owned()), _temporary: None });
         }
         if FileKind::of(path) == Some(FileKind::Trace)
             || !path.is_dir() && !is_text(path).map_err(|error| wrong(error.to_string()))?
         {
             let trace = traced::open(path).map_err(|error| Problem::usage(format!("{error:#}")))?;
-            return Ok(Side { trace, runs_again: None, _temporary: None });
+            return Ok(Side { path: path.to_owned(), trace, runs_again: None, _temporary: None });
         }
         let temporary = run_traced(catalogue, path)?;
         let trace = traced::open(temporary.path()).map_err(|error| Problem::usage(format!("{error:#}")))?;
-        Ok(Side { trace, runs_again: Some(path.to_owned()), _temporary: Some(temporary) })
+        let path = path.to_owned();
+        Ok(Side { path: path.clone(), trace, runs_again: Some(path), _temporary: Some(temporary) })
     }
 
     fn process(&self, record: &Record) -> &str {
@@ -141,10 +145,10 @@ fn is_text(path: &Path) -> std::io::Result<bool> {
 
 /// Runs a reproducer or a plan, and keeps its trace for as long as it is needed.
 fn run_traced(catalogue: Catalogue, path: &Path) -> Result<keep::Draft> {
-    let (plan, turns, crash_points) = match reproducer::read(path)? {
-        Replayable::Plan(plan) => (*plan, None, CrashPoints::None),
-        // A violation that is found at a crash point ends the run there.
-        Replayable::Recorded(recorded, _) => (recorded.plan, recorded.turns, recorded.crash_points),
+    let (plan, turns, checked) = match reproducer::read(path)? {
+        Replayable::Plan(plan) => (*plan, None, Checked::with(CrashPoints::None)),
+        // A violation ends the run where it is found, be it at a crash point.
+        Replayable::Recorded(recorded, _) => (recorded.plan, recorded.turns, recorded.checked),
     };
     let scenario = plan_file::scenario_of(catalogue, &plan, Some(path))?;
     let folder = std::env::temp_dir();
@@ -152,10 +156,9 @@ fn run_traced(catalogue: Catalogue, path: &Path) -> Result<keep::Draft> {
     let (temporary, file) = keep::Draft::file(&folder).map_err(|error| keep::unwritten(&folder, &error))?;
     let tracing = Tracing::to(file, temporary.path());
     let settings = Settings {
-        crash_points,
         guide: turns.map(|turns| Guide { turns, ..Guide::default() }),
         listener: Some(tracing.listener()),
-        ..Settings::default()
+        ..checked.settings()
     };
     let outcome = measured::run(scenario, &plan, settings)?.outcome;
     tracing.finish(&outcome)?;
@@ -234,7 +237,8 @@ fn part(sides: &mut [Side; 2], context: usize) -> Result<Parting> {
 }
 
 fn next(side: &mut Side) -> Result<Option<Record>> {
-    side.trace.next().transpose().map_err(|error| Problem::usage(format!("a trace: {error}")))
+    let next = side.trace.next().transpose();
+    next.map_err(|error| Problem::usage(format!("{}: {error}", side.path.display())))
 }
 
 fn place(

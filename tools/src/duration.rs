@@ -1,4 +1,4 @@
-//! Durations as people write them: `30s`, `1m30s`, `250ms`. How they are told is `sim::metrics`'s business; nothing here reads a clock.
+//! Durations as people write them on a command line: `30s`, `1m30s`, `250ms`. How they are told in results is `sim::metrics`'s business; nothing here reads a clock.
 
 /// Units from the largest, with their length in nanoseconds.
 const UNITS: [(&str, u64); 6] = [
@@ -44,6 +44,15 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     Ok(total_ns)
 }
 
+/// A duration as a command line takes it, exactly: a whole number of the largest unit that allows one.
+pub(crate) fn exact(ns: u64) -> String {
+    let (unit, unit_ns) = match ns {
+        0 => ("s", 1),
+        _ => UNITS.into_iter().find(|(_, unit_ns)| ns.is_multiple_of(*unit_ns)).unwrap_or(("ns", 1)),
+    };
+    format!("{}{unit}", ns / unit_ns)
+}
+
 /// A decimal number times a unit, without floating point.
 fn scaled(number: &str, unit_ns: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -77,6 +86,23 @@ mod tests {
             (" 5s ", 5_000_000_000),
         ] {
             assert_eq!(parse(text), Ok(ns), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_written_as_they_are_read() {
+        for (ns, text) in [
+            (0, "0s"),
+            (1, "1ns"),
+            (1_500, "1500ns"),
+            (250_000_000, "250ms"),
+            (90_000_000_000, "90s"),
+            (300_000_000_000, "5m"),
+            (7_200_000_000_000, "2h"),
+            (u64::MAX, "18446744073709551615ns"),
+        ] {
+            assert_eq!(exact(ns), text);
+            assert_eq!(parse(text), Ok(ns));
         }
     }
 

@@ -4,9 +4,9 @@ use crate::catalogue::{Known, alone, unknown};
 use crate::exit::{Problem, Result};
 use crate::file_kind::FileKind;
 use crate::plan_file;
+use crate::stderr;
 use seedstorm_sim::Options;
 use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, read_faults};
-use std::io::Write;
 use std::path::Path;
 
 /// Reads the option's text; `None` is the scenario's own choice.
@@ -55,8 +55,7 @@ pub(crate) fn check(scenarios: &[Known], options: &Options) -> Result<()> {
     }
     if !left_out.is_empty() {
         let left_out = left_out.join("; ");
-        // If stderr is closed, what is asked for can be done without it.
-        let _ = writeln!(std::io::stderr(), "warning: --faults: left out where it can't happen: {left_out}");
+        stderr::say(format_args!("warning: --faults: left out where it can't happen: {left_out}"));
     }
     Ok(())
 }

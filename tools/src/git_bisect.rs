@@ -155,7 +155,8 @@ fn judge(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Report> {
     }
     let question = Recorded {
         fingerprint: violation.fingerprint,
-        crash_points: arguments.check.crash_points.unwrap_or(recorded.crash_points),
+        crash_points: arguments.check.crash_points.unwrap_or(recorded.checked.crash_points),
+        without_invariants: recorded.checked.without_invariants,
         plan: recorded.plan,
         turns,
     };

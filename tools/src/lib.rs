@@ -4,12 +4,15 @@
 //! A crate with scenarios of its own gets the same command line by [`main_with`].
 
 #![forbid(unsafe_code)]
+// They panic where nobody listens: `stderr` is for the one, what a write says is looked at for the other.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 mod artifacts;
 mod bisect;
 mod blob;
 mod budget;
 mod catalogue;
+mod checked;
 mod cli;
 mod compare;
 mod duration;
@@ -39,6 +42,7 @@ mod selftest;
 mod shard;
 mod shell;
 mod shrink;
+mod stderr;
 mod sweep;
 mod traced;
 mod until;
@@ -105,8 +109,7 @@ const OWN_NAME: &str = "seedstorm";
 
 /// Says what is wrong on stderr.
 fn complain(what: &str, message: &str, exit: Exit) -> Exit {
-    // If stderr is closed too, the exit code must do.
-    let _ = writeln!(std::io::stderr(), "{what}: {message}");
+    stderr::say(format_args!("{what}: {message}"));
     exit
 }
 
@@ -121,7 +124,7 @@ fn carry_out(scenarios: &'static [Known], cli: &Cli) -> Result<Exit> {
     let catalogue = Catalogue::new(scenarios, program);
     words::learn(scenarios.iter().flat_map(|scenario| scenario.claims()).collect());
     if !matches!(cli.command, Command::Worker { .. }) {
-        log::start(cli.log)?;
+        log::start(cli)?;
     }
     match &cli.command {
         Command::Run(arguments) => run::run(catalogue, arguments),

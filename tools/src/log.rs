@@ -1,20 +1,42 @@
 //! `--log`: prints the events of a run while it goes on. It changes nothing in the run.
 
-use crate::cli::LogLevel;
+use crate::cli::{Cli, Command, LogLevel};
 use crate::exit::{Problem, Result};
 use clap::ValueEnum;
 use seedstorm_sim::trace::layer::SimulatedTime;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
 
 /// The variable that is asked when the option isn't given.
 pub(crate) const VARIABLE: &str = "SEEDSTORM_LOG";
 
+/// What is no part of a program under test, and tells of itself: the runtime that the simulation is built upon.
+const NOT_OF_PROGRAMS: &[&str] = &["madsim"];
+
 /// Starts printing on stderr, if the option or else the variable says so. Once in a process.
 ///
 /// # Errors
-/// The variable holds something else than a level.
-pub(crate) fn start(option: Option<LogLevel>) -> Result<()> {
-    let level = match (option, std::env::var(VARIABLE)) {
+/// The variable holds something else than a level; the option was given to a command that has no run of its own to tell of.
+pub(crate) fn start(cli: &Cli) -> Result<()> {
+    let given = match &cli.command {
+        Command::Run(arguments) => Some(arguments.log),
+        Command::Compare(arguments) => Some(arguments.log),
+        // With --git-bisect it judges by many runs, in workers.
+        Command::Replay(arguments) if !arguments.git_bisect => Some(arguments.log),
+        _ => None,
+    };
+    let Some(given) = given else {
+        return match cli.log {
+            Some(_) => Err(Problem::usage(
+                "--log prints the events of a run: `run`, `replay` without --git-bisect and `compare` take it; \
+                 other commands have no run, or many of them in worker processes, which print nothing",
+            )),
+            // The variable is of a whole shell: it is no word to this command.
+            None => Ok(()),
+        };
+    };
+    let level = match (given.log.or(cli.log), std::env::var(VARIABLE)) {
         (Some(level), _) => level,
         (None, Ok(text)) if !text.is_empty() => LogLevel::from_str(&text, true)
             .map_err(|_| Problem::usage(format!("{VARIABLE}={text}: a level is trace, debug or off")))?,
@@ -25,10 +47,37 @@ pub(crate) fn start(option: Option<LogLevel>) -> Result<()> {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Off => return Ok(()),
     };
-    let subscriber = tracing_subscriber::fmt()
+    let printer = tracing_subscriber::fmt::layer()
         .event_format(SimulatedTime)
         .with_writer(std::io::stderr)
-        .with_max_level(filter)
-        .finish();
+        // It would say on stderr that stderr can't be written, and panic.
+        .log_internal_errors(false);
+    let of_programs = filter_fn(|metadata| is_of_programs(metadata.target()));
+    let subscriber = tracing_subscriber::registry().with(printer).with(filter).with(of_programs);
     tracing::subscriber::set_global_default(subscriber).map_err(|error| Problem::Internal(error.into()))
+}
+
+/// Whether events of a target are told. Which crates make up a program under test nobody knows beforehand.
+fn is_of_programs(target: &str) -> bool {
+    let of = target.split("::").next().unwrap_or_default();
+    !NOT_OF_PROGRAMS.contains(&of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_programs;
+
+    #[test]
+    fn the_runtime_is_no_program() {
+        for (target, is_told) in [
+            ("seedstorm::step", true),
+            ("seedstorm_model::store::connection", true),
+            ("ledger::teller", true),
+            ("madsim", false),
+            ("madsim::sim::time", false),
+            ("madsim_of_mine", true),
+        ] {
+            assert_eq!(is_of_programs(target), is_told, "{target}");
+        }
+    }
 }

@@ -1,13 +1,14 @@
 //! A planted bug in a scenario that need not reach it: a sweep that passes then proves nothing, and says so beforehand.
 
 use crate::catalogue::{Catalogue, Known};
+use crate::stderr;
 use seedstorm_sim::Options;
 use seedstorm_sim::plan::MUTANT;
 
 /// Warns on stderr of scenarios in which the planted bug that the options ask for need not be caught. It is no mistake: scenarios share parts of the engine.
 pub(crate) fn warn(catalogue: Catalogue, scenarios: &[Known], options: &Options) {
     if let Some(warning) = warning(catalogue, scenarios, options) {
-        eprintln!("warning: {warning}");
+        stderr::say(format_args!("warning: {warning}"));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::blob;
 use crate::catalogue::{Catalogue, Known};
+use crate::checked::Checked;
 use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwritten};
 use crate::fault_options;
@@ -15,6 +16,7 @@ use crate::report::{Replayed, RunEvent, RunResult};
 use crate::reproducer::{self, Replayable, Reproducer};
 use crate::run::{How, Outputs, Ran, exit_of, run_one, same_outputs, sink};
 use crate::shell;
+use crate::stderr;
 use crate::traced::Tracing;
 use crate::until::Until;
 use seedstorm_sim::invariant::{CrashPoints, Violation};
@@ -61,10 +63,9 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
     let how = How {
         catalogue,
         tracing,
-        without_invariants: false,
-        crash_points: match recorded {
-            Some((reproducer, _)) => reproducer.crash_points,
-            None => arguments.check.crash_points(),
+        checked: match recorded {
+            Some((reproducer, _)) => reproducer.checked,
+            None => Checked::with(arguments.check.crash_points()),
         },
         turns: recorded.and_then(|(reproducer, _)| reproducer.turns.as_ref()),
         // What has been kept is not kept again.
@@ -137,7 +138,7 @@ fn events_max(arguments: &ReplayArguments) -> usize {
 
 /// Explores other crash points than were recorded. Whatever comes of that, it is explained.
 fn explore_otherwise(reproducer: &mut Reproducer, changed: &mut Vec<String>, chosen: CrashPoints) {
-    let recorded = std::mem::replace(&mut reproducer.crash_points, chosen);
+    let recorded = std::mem::replace(&mut reproducer.checked.crash_points, chosen);
     if recorded != chosen {
         changed.push(format!("recorded with --crash-points {recorded}, this is {chosen}"));
     }
@@ -162,8 +163,7 @@ fn warn_of(violation: &Violation) {
         }
         _ => return,
     };
-    // If stderr is closed, the replay can go on without it.
-    let _ = writeln!(std::io::stderr(), "recorded was {}: {}\n{may}", violation.invariant, violation.message);
+    stderr::say(format_args!("recorded was {}: {}\n{may}", violation.invariant, violation.message));
 }
 
 fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
@@ -192,7 +192,10 @@ fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
         return Ok(Again { plan, recorded: Some((reproducer, changed)), note: Some("--repro".to_owned()) });
     }
     let (Some(scenario), Some(seed)) = (&arguments.scenario, arguments.seed) else {
-        return Err(Problem::usage("replay needs a file, or --scenario and --seed"));
+        return Err(Problem::usage(
+            "replay needs one of: FILE, a reproducer or a plan; --repro WORD, the word that a failure has printed for logs; \
+             --scenario S and --seed N",
+        ));
     };
     let (scenario, options) = (catalogue.named(scenario)?, arguments.draw.options()?);
     fault_options::check(&[scenario], &options)?;

@@ -1,6 +1,7 @@
 //! Reproducers: a failing run as a TOML file that runs again, whatever becomes of how plans are drawn, and follows its turns even after a change of code.
 //! The folder of a failure, of which it is a part, is in `artifacts`; the short form for logs is in `blob`.
 
+use crate::checked::Checked;
 use crate::exit::{Problem, Result};
 use crate::file_kind::FileKind;
 use crate::plan_file;
@@ -36,8 +37,8 @@ const TURNS_BYTES_MAX: usize = 128 << 20;
 pub(crate) struct Reproducer {
     /// What runs.
     pub(crate) plan: Plan,
-    /// How many crash points are explored.
-    pub(crate) crash_points: CrashPoints,
+    /// What is checked.
+    pub(crate) checked: Checked,
     /// Who went when; `None` when the worker died before it could tell: then the plan's strategy decides again.
     pub(crate) turns: Option<Turns>,
     /// What was violated.
@@ -68,6 +69,9 @@ struct Stored {
     steps: u64,
     #[serde(default)]
     crash_points: CrashPoints,
+    /// Absent: with them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    without_invariants: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     violation: Option<Violation>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,11 +101,11 @@ pub(crate) struct Written {
 
 impl Reproducer {
     /// The reproducer of a run.
-    pub(crate) fn new(plan: &Plan, result: &RunResult, crash_points: CrashPoints, turns: Option<Turns>) -> Reproducer {
+    pub(crate) fn new(plan: &Plan, result: &RunResult, checked: Checked, turns: Option<Turns>) -> Reproducer {
         let violation = result.violations.first().cloned();
         Reproducer {
             plan: plan.clone(),
-            crash_points,
+            checked,
             turns,
             violation,
             trace_hash: result.trace_hash.clone(),
@@ -154,7 +158,8 @@ impl Reproducer {
             sqlite_compile_options: sqlite::compile_options().into_iter().map(str::to_owned).collect(),
             trace_hash: self.trace_hash.clone(),
             steps: self.steps,
-            crash_points: self.crash_points,
+            crash_points: self.checked.crash_points,
+            without_invariants: self.checked.without_invariants,
             violation: self.violation.clone(),
             turns,
             plan: self.plan.clone(),
@@ -233,8 +238,9 @@ pub(crate) fn read(path: &Path) -> Result<Replayable> {
     } else if stored.sqlite_compile_options != sqlite::compile_options() {
         changed.push("recorded with SQLite compiled with other options".to_owned());
     }
-    let Stored { plan, violation, trace_hash, steps, crash_points, .. } = stored;
-    let reproducer = Reproducer { plan, crash_points, turns, violation, trace_hash, steps };
+    let Stored { plan, violation, trace_hash, steps, crash_points, without_invariants, .. } = stored;
+    let checked = Checked { crash_points, without_invariants };
+    let reproducer = Reproducer { plan, checked, turns, violation, trace_hash, steps };
     Ok(Replayable::Recorded(Box::new(reproducer), changed))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
+use crate::checked::Checked;
 use crate::cli::RunArguments;
 use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwritten};
 use crate::fault_options;
@@ -14,8 +15,9 @@ use crate::refused;
 use crate::report::{EventLine, Human, RunEvent, RunObject, RunResult, Screen, Sink};
 use crate::seeds;
 use crate::shell;
+use crate::stderr;
 use crate::traced::Tracing;
-use seedstorm_sim::invariant::{CrashPoints, Violation};
+use seedstorm_sim::invariant::Violation;
 use seedstorm_sim::schedule::{Guide, Turns};
 use seedstorm_sim::{Plan, Seed, Settings};
 use std::io::Write;
@@ -46,8 +48,10 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
         let how = How {
             catalogue,
             tracing: tracing.take(),
-            without_invariants: arguments.without_invariants,
-            crash_points: arguments.check.crash_points(),
+            checked: Checked {
+                crash_points: arguments.check.crash_points(),
+                without_invariants: arguments.without_invariants,
+            },
             turns: None,
             artifacts: Some(&arguments.artifacts.artifacts),
             last_events: if arguments.json { 0 } else { LAST_EVENTS },
@@ -60,18 +64,22 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
             Ok(ran) => ran,
             Err(Problem::Interrupted(Interrupted::Running(reached))) => {
                 sink.event(&RunEvent::Interrupted { plan, reached }).or_else(unless_closed)?;
+                let before = exit;
                 exit = worse(exit, Exit::Interrupted);
-                let left: Vec<Known> = planned[index..].iter().map(|(scenario, _)| *scenario).collect();
-                reproduce
-                    .get_or_insert_with(|| command(catalogue.program(), arguments, &left, plan.seed, Outputs::Same));
+                if exit != before {
+                    let left: Vec<Known> = planned[index..].iter().map(|(scenario, _)| *scenario).collect();
+                    reproduce = Some(command(catalogue.program(), arguments, &left, plan.seed, Outputs::Same));
+                }
                 break;
             }
             Err(problem) => return Err(problem),
         };
         not_written = not_written.or(unwritten);
+        let before = exit;
         exit = worse(exit, exit_of(&result));
-        if exit != Exit::Pass {
-            reproduce.get_or_insert_with(|| failure_command(catalogue.program(), arguments, *scenario, &result));
+        // The command is that of the run that the exit code comes from.
+        if exit != before {
+            reproduce = Some(failure_command(catalogue.program(), arguments, *scenario, &result));
         }
         sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
     }
@@ -119,10 +127,8 @@ pub(crate) struct How<'a> {
     pub(crate) catalogue: Catalogue,
     /// Where its events go. Created before anything was told of the run: if it can't be, nothing runs.
     pub(crate) tracing: Option<Tracing>,
-    /// Leave the scenario's invariants out.
-    pub(crate) without_invariants: bool,
-    /// How many crash points are explored.
-    pub(crate) crash_points: CrashPoints,
+    /// What is checked.
+    pub(crate) checked: Checked,
     /// Follow these turns.
     pub(crate) turns: Option<&'a Turns>,
     /// Where to keep a reproducer if it fails.
@@ -150,10 +156,8 @@ pub(crate) struct Ran {
 pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran> {
     let tracing = how.tracing;
     let settings = || Settings {
-        without_invariants: how.without_invariants,
-        crash_points: how.crash_points,
         guide: how.turns.map(|turns| Guide { turns: turns.clone(), ..Guide::default() }),
-        ..Settings::default()
+        ..how.checked.settings()
     };
     let listener = tracing.as_ref().map(Tracing::listener);
     let measured = measured::run(scenario, plan, Settings { listener, ..settings() })?;
@@ -166,7 +170,7 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
     if let Some(violation) = measured.outcome.violations.first() {
         match how.artifacts {
             Some(folder) => {
-                match artifacts::keep(how.catalogue, scenario, plan, how.turns, &result, how.crash_points, folder) {
+                match artifacts::keep(how.catalogue, scenario, plan, how.turns, &result, how.checked, folder) {
                     Ok(kept) => {
                         result.repro = Some(kept.repro);
                         result.reproducer = Some(kept.reproducer.display().to_string());
@@ -204,8 +208,7 @@ fn unless_interrupted(events: Result<Vec<EventLine>>) -> Result<Vec<EventLine>> 
 
 /// Says that a failure was found, and not kept.
 fn say_unkept() {
-    // If stderr is closed, the result must do.
-    let _ = writeln!(std::io::stderr(), "interrupted: before the failure was kept");
+    stderr::say("interrupted: before the failure was kept");
 }
 
 /// A run that took no step shows nothing.

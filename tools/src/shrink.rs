@@ -2,6 +2,7 @@
 
 use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
+use crate::checked::Checked;
 use crate::cli::ShrinkArguments;
 use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed};
 use crate::interrupt;
@@ -11,6 +12,7 @@ use crate::plan_file;
 use crate::report::{counted, grouped};
 use crate::reproducer::{self, Replayable, Reproducer};
 use crate::shell;
+use crate::stderr;
 use crate::sweep::{Pool, jobs};
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressDrawTarget};
@@ -34,14 +36,14 @@ const STEM: &str = "shrunk";
 pub(crate) fn shrink_command(catalogue: Catalogue, arguments: &ShrinkArguments) -> Result<Exit> {
     let recorded = recorded(&arguments.reproducer)?;
     let scenario = plan_file::scenario_of(catalogue, &recorded.plan, Some(&arguments.reproducer))?;
-    let output = Output::of(arguments)?;
+    let destination = Destination::of(arguments)?;
     let mut pool = Pool::new(jobs(arguments.jobs, u64::MAX), TRIAL_LIMIT_NS, arguments.budget, interrupt::flag()?);
     let first = first(&mut pool, &recorded, &arguments.reproducer)?;
     let progress = Progress::new(first.size());
     let found = shrink(&mut pool, first.clone(), scenario.plainest(), &mut |best| progress.at(best));
     progress.finish();
     let smallest = found.map_err(|why| Problem::Internal(anyhow!(why)))?;
-    let path = output.write(&smallest)?;
+    let path = destination.write(&smallest)?;
     let (from, to) = (first.size(), smallest.size());
     let sizes = [
         ("faults", from.faults as u64, to.faults as u64),
@@ -50,12 +52,12 @@ pub(crate) fn shrink_command(catalogue: Catalogue, arguments: &ShrinkArguments) 
         ("preemptions", from.preemptions, to.preemptions),
     ];
     let sizes = sizes.map(|(what, before, after)| Shrinkage { what: what.to_owned(), before, after });
-    let command = shell::line([catalogue.program(), "replay", &shell::path(&path)]);
-    let reproduce = Some(command.clone());
+    let command = path.as_ref().map(|path| shell::line([catalogue.program(), "replay", &shell::path(path)]));
+    let reproduce = command.clone();
     artifacts::add_to_findings(catalogue, &arguments.reproducer, |found| {
         found.shrunk = Some(picture::Shrunk { sizes: sizes.into(), reproduce });
     })?;
-    let told = Told { first: &first, smallest: &smallest, path: &path, pool: &pool, command: &command };
+    let told = Told { first: &first, smallest: &smallest, kept: path.as_deref().zip(command.as_deref()), pool: &pool };
     tell(scenario, arguments, &told)
 }
 
@@ -74,7 +76,8 @@ fn recorded(path: &Path) -> Result<Reproducer> {
 /// Runs the failure once as it is: what it does now is what shall be kept.
 fn first(pool: &mut Pool, recorded: &Reproducer, path: &Path) -> Result<Shrunk> {
     let guide = recorded.turns.clone().map(|turns| Guide { turns, ..Guide::default() });
-    let trial = Trial { plan: recorded.plan.clone(), guide, crash_points: recorded.crash_points };
+    let Checked { crash_points, without_invariants } = recorded.checked;
+    let trial = Trial { plan: recorded.plan.clone(), guide, crash_points, without_invariants };
     let mut tried = match pool.run(vec![trial]) {
         Ok(tried) => tried,
         Err(Stopped::Interrupted) if pool.is_interrupted() => {
@@ -93,7 +96,8 @@ fn first(pool: &mut Pool, recorded: &Reproducer, path: &Path) -> Result<Shrunk> 
                 return Ok(Shrunk {
                     plan: recorded.plan.clone(),
                     turns,
-                    crash_points: recorded.crash_points,
+                    crash_points,
+                    without_invariants,
                     violation,
                     trace_hash: tried.trace_hash,
                     steps: tried.steps,
@@ -109,40 +113,60 @@ fn first(pool: &mut Pool, recorded: &Reproducer, path: &Path) -> Result<Shrunk> 
 }
 
 /// Where the result goes.
-struct Output {
-    folder: PathBuf,
-    stem: String,
+enum Destination {
+    /// Beside the reproducer that it comes from, under a name that nothing else has.
+    Beside { folder: PathBuf },
+    /// Into a file that was asked for.
+    File { path: PathBuf, output: keep::Output },
+    /// To the standard output; what is told of it goes to stderr then.
+    StandardOutput,
 }
 
-impl Output {
-    fn of(arguments: &ShrinkArguments) -> Result<Output> {
-        let path = match &arguments.output {
-            Some(path) => path.clone(),
-            None if arguments.reproducer.is_dir() => arguments.reproducer.join(STEM),
-            None => arguments.reproducer.with_file_name(STEM),
-        };
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-            _ => PathBuf::from("."),
-        };
-        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let stem = stem.ok_or_else(|| Problem::usage(format!("{}: no name for a file", path.display())))?;
-        keep::check_folder(&folder)?;
-        Ok(Output { folder, stem })
+impl Destination {
+    fn of(arguments: &ShrinkArguments) -> Result<Destination> {
+        match arguments.output.as_deref() {
+            Some(path) if path == Path::new("-") && arguments.json => Err(Problem::usage(
+                "-o -: the standard output takes either the reproducer or, with --json, what is told of it; name a file",
+            )),
+            Some(path) if path == Path::new("-") => Ok(Destination::StandardOutput),
+            Some(path) => Ok(Destination::File { path: path.to_owned(), output: keep::output(path, false)? }),
+            None => {
+                let of = &arguments.reproducer;
+                let folder = if of.is_dir() { of } else { of.parent().unwrap_or(Path::new("")) };
+                let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+                keep::check_folder(folder)?;
+                Ok(Destination::Beside { folder: folder.to_owned() })
+            }
+        }
     }
 
-    fn write(&self, smallest: &Shrunk) -> Result<PathBuf> {
+    /// Writes it. Gives its path, if it has one.
+    fn write(self, smallest: &Shrunk) -> Result<Option<PathBuf>> {
+        let Shrunk { crash_points, without_invariants, .. } = *smallest;
         let reproducer = Reproducer {
             plan: smallest.plan.clone(),
-            crash_points: smallest.crash_points,
+            checked: Checked { crash_points, without_invariants },
             turns: Some(smallest.turns.clone()),
             violation: Some(smallest.violation.clone()),
             trace_hash: Some(smallest.trace_hash.clone()),
             steps: smallest.steps,
         };
         let text = reproducer.in_one_file()?;
-        keep::put(&self.folder, &self.stem, "toml", text.as_bytes())
-            .map_err(|error| Problem::usage(format!("{error:#}")))
+        match self {
+            Destination::Beside { folder } => keep::put(&folder, STEM, "toml", text.as_bytes())
+                .map(Some)
+                .map_err(|error| Problem::usage(format!("{error:#}"))),
+            Destination::File { path, mut output } => {
+                let written = output.write_all(text.as_bytes()).and_then(|()| output.finish());
+                written.map_err(|error| keep::unwritten(&path, &error))?;
+                Ok(Some(path))
+            }
+            Destination::StandardOutput => {
+                let mut output = std::io::stdout();
+                output.write_all(text.as_bytes()).and_then(|()| output.flush()).or_else(unless_closed)?;
+                Ok(None)
+            }
+        }
     }
 }
 
@@ -150,16 +174,14 @@ impl Output {
 struct Told<'a> {
     first: &'a Shrunk,
     smallest: &'a Shrunk,
-    path: &'a Path,
+    /// The file that the smallest is in, and what runs it.
+    kept: Option<(&'a Path, &'a str)>,
     pool: &'a Pool,
-    /// What runs the smallest.
-    command: &'a str,
 }
 
 fn tell(scenario: Known, arguments: &ShrinkArguments, told: &Told<'_>) -> Result<Exit> {
-    let Told { first, smallest, path, pool, command } = told;
+    let Told { first, smallest, kept, pool } = told;
     let (from, to) = (first.size(), smallest.size());
-    let mut output = std::io::stdout();
     let seconds = pool.elapsed_ns() as f64 / 1e9;
     let text = if arguments.json {
         let size = |size: Size, steps: u64| json!({"faults": size.faults, "processes": size.processes, "operations": size.operations, "preemptions": size.preemptions, "steps": steps});
@@ -167,7 +189,7 @@ fn tell(scenario: Known, arguments: &ShrinkArguments, told: &Told<'_>) -> Result
             "schema_version": crate::report::SCHEMA_VERSION, "scenario": scenario.name(), "seed": smallest.plan.seed.0,
             "fingerprint": smallest.violation.fingerprint, "from": size(from, first.steps), "to": size(to, smallest.steps),
             "runs": pool.trials(), "wall_ns": pool.elapsed_ns(), "interrupted": pool.is_interrupted(),
-            "reproducer": path.display().to_string(),
+            "reproducer": kept.map(|(path, _)| path.display().to_string()),
         });
         format!("{object}\n")
     } else {
@@ -176,8 +198,10 @@ fn tell(scenario: Known, arguments: &ShrinkArguments, told: &Told<'_>) -> Result
             () if pool.elapsed_ns() >= arguments.budget => ", the time is up",
             () => ", nothing more can go",
         };
+        let kept =
+            kept.map_or_else(String::new, |(path, command)| format!("\nreproducer: {}\n\n{command}\n", path.display()));
         format!(
-            "{} seed {}: {}\n  {}\n  {}\n  {} in {seconds:.1} s{ended}\n\nviolated: {}\n  {}\n\nreproducer: {}\n\n{command}\n",
+            "{} seed {}: {}\n  {}\n  {}\n  {} in {seconds:.1} s{ended}\n\nviolated: {}\n  {}\n{kept}",
             scenario.name(),
             smallest.plan.seed.0,
             smallest.violation.fingerprint,
@@ -186,10 +210,14 @@ fn tell(scenario: Known, arguments: &ShrinkArguments, told: &Told<'_>) -> Result
             counted(pool.trials(), "run"),
             smallest.violation.invariant,
             smallest.violation.message.replace('\n', "\n  "),
-            path.display(),
         )
     };
-    output.write_all(text.as_bytes()).and_then(|()| output.flush()).or_else(unless_closed)?;
+    if kept.is_some() {
+        let mut output = std::io::stdout();
+        output.write_all(text.as_bytes()).and_then(|()| output.flush()).or_else(unless_closed)?;
+    } else {
+        stderr::say(text.trim_end());
+    }
     // What is smaller by then is kept and told, but it is not known to be the smallest.
     Ok(if pool.is_interrupted() { Exit::Interrupted } else { Exit::Pass })
 }

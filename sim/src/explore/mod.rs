@@ -27,6 +27,8 @@ pub struct Trial {
     pub guide: Option<Guide>,
     /// How many crash points are explored.
     pub crash_points: CrashPoints,
+    /// Leave the scenario's invariants out, as [`Settings::without_invariants`] does.
+    pub without_invariants: bool,
 }
 
 /// What came of it.
@@ -98,11 +100,11 @@ pub trait Runner {
 /// # Errors
 /// The plan can't be run.
 pub fn carry_out(scenario: &(dyn Scenario + Sync), trial: Trial) -> Result<Tried, RunError> {
-    let Trial { plan, guide, crash_points } = trial;
+    let Trial { plan, guide, crash_points, without_invariants } = trial;
     let hits = Hits::of(&plan);
     let listener = hits.as_ref().map(Hits::listener);
-    let outcome =
-        run(scenario, &plan, Settings { guide, crash_points, records_turns: true, listener, ..Settings::default() })?;
+    let settings = Settings { guide, crash_points, without_invariants, records_turns: true, listener };
+    let outcome = run(scenario, &plan, settings)?;
     let (violation, turns) = (outcome.violations.into_iter().next(), outcome.turns.unwrap_or_default());
     Ok(Tried {
         processes: outcome.processes,

@@ -51,6 +51,8 @@ pub struct Recorded {
     pub fingerprint: String,
     /// How many crash points were explored.
     pub crash_points: CrashPoints,
+    /// Whether the scenario's invariants were left out.
+    pub without_invariants: bool,
 }
 
 /// The verdict.
@@ -182,9 +184,10 @@ impl Looking<'_> {
     }
 
     fn trial(&self, leave_after: Option<u64>, then: Option<Seed>) -> Trial {
-        let Recorded { plan, turns, crash_points, .. } = self.recorded;
+        let Recorded { plan, turns, crash_points, without_invariants, .. } = self.recorded;
         let guide = Guide { turns: turns.clone(), leave_after, then };
-        Trial { plan: plan.clone(), guide: Some(guide), crash_points: *crash_points }
+        let (plan, guide) = (plan.clone(), Some(guide));
+        Trial { plan, guide, crash_points: *crash_points, without_invariants: *without_invariants }
     }
 
     fn is_there(&self) -> bool {
@@ -276,6 +279,7 @@ mod tests {
             turns: Turns { steps: STEPS, ..Turns::default() },
             fingerprint: "right/-/-/-".to_owned(),
             crash_points: CrashPoints::None,
+            without_invariants: false,
         };
         presence(&recorded, &mut Rule(rule), effort).expect("nothing stops it")
     }

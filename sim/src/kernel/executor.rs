@@ -6,7 +6,7 @@ use super::handle::Kernel;
 use super::process::{Program, Running};
 use crate::blocking::Resume;
 use crate::sys::Sys;
-use crate::trace::{CallKind, TaskId};
+use crate::trace::{CallKind, TaskId, layer};
 use madsim::time::TimeHandle;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -71,13 +71,15 @@ pub(super) struct Executor {
     clock: Option<TimeHandle>,
     /// Simulated time as that clock shows it.
     clock_ns: u64,
+    /// Whether somebody listens to `tracing`.
+    is_listened: bool,
 }
 
 impl Executor {
     pub(super) fn new(kernel: Kernel, moves_std_clock: bool) -> Executor {
         let clock = moves_std_clock.then(TimeHandle::current);
         let (slots, woken) = SPARE.take().unwrap_or_default();
-        Executor { kernel, slots, woken, clock, clock_ns: 0 }
+        Executor { kernel, slots, woken, clock, clock_ns: 0, is_listened: layer::is_listened() }
     }
 
     /// Runs until the end: all work done, or a violation.
@@ -136,6 +138,7 @@ impl Executor {
         if stage.is_none() {
             return;
         }
+        let _polled = self.is_listened.then(|| polled(&self.kernel, task, now_ns));
         self.kernel.poll_begins(task, waker);
         if let Some(code) = resumable.take_if(|_| !has_combinators)
             && !code.resume(waker)
@@ -217,6 +220,15 @@ impl Drop for Executor {
             SPARE.set(Some((slots, self.woken.clone())));
         }
     }
+}
+
+/// Has events of a program's own told with its process and simulated time, for as long as this lives.
+#[cold]
+fn polled(kernel: &Kernel, task: TaskId, now_ns: u64) -> layer::Polled {
+    kernel.with(|core| {
+        let process = core.tasks[task.0 as usize].call.process;
+        layer::Polled::new(now_ns, &core.processes[process.0 as usize].name)
+    })
 }
 
 /// The most slots that are left to the next run.

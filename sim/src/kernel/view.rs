@@ -185,7 +185,8 @@ impl<'a> View<'a> {
         self.core.observations.borrow_mut().count(name, by);
     }
 
-    /// Records a simulated latency in nanoseconds for the result's metrics.
+    /// Records a simulated latency in nanoseconds for the result's metrics. A name is of small letters, digits and underlines, and ends with its unit:
+    /// `transfer_ns`. People and latency budgets have it with hyphens and without the unit: `transfer`. Two names must not come to the same.
     pub fn latency(&self, name: &'static str, latency_ns: u64) {
         self.core.observations.borrow_mut().latency(name, latency_ns);
     }

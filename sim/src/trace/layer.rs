@@ -4,10 +4,13 @@
 use super::event::{Body, Dropped, Event};
 use crate::kernel::View;
 use crate::sys::net::{MailboxKey, MessageId};
+use std::cell::RefCell;
 use std::fmt;
 use tracing::Level;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
 /// The target of the harness's own events.
@@ -99,7 +102,42 @@ fn path_text(kind: super::CallKind, data: &[u8]) -> Option<String> {
     named.then(|| String::from_utf8_lossy(data).replace('\0', " -> "))
 }
 
-/// Prints an event of a run as `12.345678s agent-3 pwrite #7 (0, 24) = 24`; others in their own words. For `tracing_subscriber::fmt().event_format(..)`.
+/// The moment at which a program is polled, while it is. Events of its own don't know it.
+pub(crate) struct Polled(());
+
+/// When and who.
+struct Moment {
+    time_ns: u64,
+    process: String,
+}
+
+thread_local! {
+    /// A run has a thread, and events are formatted on the thread that they come from.
+    static POLLED: RefCell<Option<Moment>> = const { RefCell::new(None) };
+}
+
+/// Whether anybody listens to anything.
+pub(crate) fn is_listened() -> bool {
+    LevelFilter::current() != LevelFilter::OFF
+}
+
+impl Polled {
+    /// A process is polled at a simulated time.
+    pub(crate) fn new(time_ns: u64, process: &str) -> Polled {
+        POLLED.set(Some(Moment { time_ns, process: process.to_owned() }));
+        Polled(())
+    }
+}
+
+impl Drop for Polled {
+    fn drop(&mut self) {
+        POLLED.set(None);
+    }
+}
+
+/// Prints an event of a run as `12.345678000s agent-3 pwrite #7 (0, 24) = 24 step=81`, and one of a program's own as
+/// `12.345678000s agent-3 DEBUG a transaction failed attempt=1`: with the simulated time and the process in which it came, its spans and all its fields.
+/// For `tracing_subscriber::fmt().event_format(..)`.
 pub struct SimulatedTime;
 
 impl<S, N> FormatEvent<S, N> for SimulatedTime
@@ -109,42 +147,80 @@ where
 {
     fn format_event(
         &self,
-        _context: &FmtContext<'_, S, N>,
+        context: &FmtContext<'_, S, N>,
         mut writer: Writer<'_>,
         event: &tracing::Event<'_>,
     ) -> fmt::Result {
-        let mut fields = Fields::default();
+        let metadata = event.metadata();
+        let is_of_harness = metadata.target() == TARGET;
+        let mut fields = Fields { is_of_harness, ..Fields::default() };
         event.record(&mut fields);
-        if let Some(time_ns) = fields.time_ns {
-            write!(writer, "{:>4}.{:09}s {:<12} ", time_ns / 1_000_000_000, time_ns % 1_000_000_000, fields.process)?;
+        let Fields { time_ns, process, message, others, .. } = fields;
+        if let Some(time_ns) = time_ns {
+            write_moment(&mut writer, time_ns, &process)?;
+        } else {
+            POLLED.with_borrow(|polled| match polled {
+                Some(Moment { time_ns, process }) => write_moment(&mut writer, *time_ns, process),
+                None => Ok(()),
+            })?;
         }
-        writeln!(writer, "{}", fields.message)
+        if !is_of_harness {
+            write!(writer, "{} ", metadata.level())?;
+            for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
+                write!(writer, "{}", span.name())?;
+                match span.extensions().get::<FormattedFields<N>>() {
+                    Some(fields) if !fields.is_empty() => write!(writer, "{{{fields}}}: ")?,
+                    _ => write!(writer, ": ")?,
+                }
+            }
+        }
+        let space = if message.is_empty() || others.is_empty() { "" } else { " " };
+        writeln!(writer, "{message}{space}{others}")
     }
 }
 
+fn write_moment(writer: &mut Writer<'_>, time_ns: u64, process: &str) -> fmt::Result {
+    write!(writer, "{:>4}.{:09}s {process:<12} ", time_ns / 1_000_000_000, time_ns % 1_000_000_000)
+}
+
+/// The fields of an event. Time and process are the harness's: one of a program may have a field of that name.
 #[derive(Default)]
 struct Fields {
+    is_of_harness: bool,
     time_ns: Option<u64>,
     process: String,
     message: String,
+    /// `name=value` of each other one.
+    others: String,
 }
 
-impl tracing::field::Visit for Fields {
-    fn record_u64(&mut self, field: &tracing::field::Field, value: u64) {
-        if field.name() == "time_ns" {
-            self.time_ns = Some(value);
+impl Fields {
+    fn other(&mut self, field: &Field, value: fmt::Arguments<'_>) {
+        let space = if self.others.is_empty() { "" } else { " " };
+        self.others.push_str(&format!("{space}{}={value}", field.name()));
+    }
+}
+
+impl Visit for Fields {
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        match field.name() {
+            "time_ns" if self.is_of_harness => self.time_ns = Some(value),
+            _ => self.other(field, format_args!("{value}")),
         }
     }
 
-    fn record_str(&mut self, field: &tracing::field::Field, value: &str) {
-        if field.name() == "process" {
-            value.clone_into(&mut self.process);
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "process" if self.is_of_harness => value.clone_into(&mut self.process),
+            "message" => value.clone_into(&mut self.message),
+            _ => self.other(field, format_args!("{value:?}")),
         }
     }
 
-    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
-            self.message = format!("{value:?}");
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "message" => self.message = format!("{value:?}"),
+            _ => self.other(field, format_args!("{value:?}")),
         }
     }
 }

@@ -55,7 +55,8 @@ fn in_time(catalogue: Catalogue, arguments: &BisectArguments) -> Result<Exit> {
         plan: subject.plan.clone(),
         turns: subject.turns.clone(),
         fingerprint: subject.violation.fingerprint.clone(),
-        crash_points: subject.crash_points,
+        crash_points: subject.checked.crash_points,
+        without_invariants: subject.checked.without_invariants,
         seed: subject.plan.seed,
     };
     let progress = Progress::start();

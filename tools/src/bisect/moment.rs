@@ -74,12 +74,8 @@ pub(crate) fn look(subject: &Subject, chaos_steps: &[u64]) -> Result<Vec<Moment>
             seen.pasts.push((event.step, past));
         }
     };
-    let settings = Settings {
-        guide: Some(subject.guide()),
-        crash_points: subject.crash_points,
-        listener: Some(Box::new(listener)),
-        ..Settings::default()
-    };
+    let settings =
+        Settings { guide: Some(subject.guide()), listener: Some(Box::new(listener)), ..subject.checked.settings() };
     measured::run(subject.scenario, &subject.plan, settings)?;
     let mut seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
     let violating = seen.violating.filter(|_| !subject.is_of_the_end);

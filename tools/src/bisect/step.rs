@@ -4,6 +4,7 @@ use super::repository::{git_command, run_to_end};
 use crate::exit::{Exit, Result};
 use crate::git_bisect::{Judged, Report};
 use crate::interrupt;
+use crate::stderr;
 use anyhow::Context;
 use seedstorm_sim::explore::Share;
 use serde::{Deserialize, Serialize};
@@ -84,7 +85,7 @@ pub(super) fn take(job: &Job, counts_all: bool, must_end: &dyn Fn() -> bool) -> 
     let mut log = OpenOptions::new().create(true).append(true).open(&job.log).context("writing a step down")?;
     writeln!(log, "{}", serde_json::to_string(&step)?).context("writing a step down")?;
     // Progress is told as it comes; if nobody listens, the log has it.
-    let _ = writeln!(std::io::stderr(), "{}", step.line());
+    stderr::say(step.line());
     Ok(step)
 }
 

@@ -1,6 +1,7 @@
 //! What is bisected: a recorded failure, with the turns of its chaos, and how its chaos's steps are numbered in the whole run.
 
 use crate::catalogue::{Catalogue, Known};
+use crate::checked::Checked;
 use crate::exit::{Problem, Result};
 use crate::measured;
 use crate::plan_file;
@@ -20,8 +21,8 @@ pub(crate) struct Subject {
     pub(crate) turns: Turns,
     /// What was violated.
     pub(crate) violation: Violation,
-    /// How many crash points a run must explore to find it.
-    pub(crate) crash_points: CrashPoints,
+    /// What a run must check to find it.
+    pub(crate) checked: Checked,
     /// Steps before the chaos: those of the preparation.
     pub(crate) steps_before: u64,
     /// Whether it was found at the end of the run, by looking at all that there was, and not at an event.
@@ -62,24 +63,18 @@ impl Subject {
         }
         let violation = outcome.violations.into_iter().next().unwrap_or(violation);
         let plan = recorded.plan;
-        let subject = Subject {
-            crash_points: recorded.crash_points,
-            is_of_the_end: false,
-            scenario,
-            plan,
-            turns,
-            violation,
-            steps_before,
-        };
+        let subject =
+            Subject { checked: recorded.checked, is_of_the_end: false, scenario, plan, turns, violation, steps_before };
         subject.with_least_checks()
     }
 
     /// Leaves crash points out if the failure is found without, and finds out when it is found.
     fn with_least_checks(mut self) -> Result<Subject> {
-        let settings = Settings { guide: Some(self.guide()), ..Settings::default() };
+        let fewer = Checked { crash_points: CrashPoints::None, ..self.checked };
+        let settings = Settings { guide: Some(self.guide()), ..fewer.settings() };
         let without = measured::run(self.scenario, &self.plan, settings)?.outcome;
         if without.violations.first().is_some_and(|violation| violation.fingerprint == self.violation.fingerprint) {
-            self.crash_points = CrashPoints::None;
+            self.checked = fewer;
         }
         let settings = Settings { guide: Some(self.guide()), without_invariants: true, ..Settings::default() };
         let unjudged = measured::run(self.scenario, &self.plan, settings)?.outcome;
@@ -107,10 +102,9 @@ struct Again {
 /// Runs a reproducer once more, and has its turns written down.
 fn run_again(scenario: Known, recorded: &Reproducer) -> Result<Again> {
     let settings = Settings {
-        crash_points: recorded.crash_points,
         guide: recorded.turns.clone().map(|turns| Guide { turns, ..Guide::default() }),
         records_turns: true,
-        ..Settings::default()
+        ..recorded.checked.settings()
     };
     let mut outcome = measured::run(scenario, &recorded.plan, settings)?.outcome;
     let turns = outcome.turns.take().unwrap_or_default();

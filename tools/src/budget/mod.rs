@@ -74,12 +74,7 @@ impl fmt::Display for Quantile {
     }
 }
 
-/// The name of a latency in the machine output: `lock_acquire_ns`.
-pub(crate) fn metric_of(latency: &str) -> String {
-    format!("{}_ns", latency.replace('-', "_"))
-}
-
-/// The name of a latency as people are shown it: `lock-acquire`.
+/// The name of a latency as people are shown it, and as a budget has it: `lock-acquire` for `lock_acquire_ns` in the machine output.
 pub(crate) fn latency_of(metric: &str) -> String {
     metric.strip_suffix("_ns").unwrap_or(metric).replace('_', "-")
 }
@@ -126,7 +121,7 @@ impl fmt::Display for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}=", self.latency, self.quantile)?;
         match self.limit {
-            Limit::Ns(ns) => write!(f, "{ns}ns"),
+            Limit::Ns(ns) => f.write_str(&duration::exact(ns)),
             Limit::Above(thousandths) => write!(f, "+{}%", percent(thousandths)),
         }
     }
@@ -160,10 +155,10 @@ mod tests {
             (
                 "lock-acquire:p99=250ms",
                 budget("lock-acquire", Quantile::P99, Limit::Ns(250_000_000)),
-                "lock-acquire:p99=250000000ns",
+                "lock-acquire:p99=250ms",
             ),
-            ("fsync:max=0s", budget("fsync", Quantile::Max, Limit::Ns(0)), "fsync:max=0ns"),
-            ("fsync:p999=1s", budget("fsync", Quantile::P999, Limit::Ns(1_000_000_000)), "fsync:p99.9=1000000000ns"),
+            ("fsync:max=0s", budget("fsync", Quantile::Max, Limit::Ns(0)), "fsync:max=0s"),
+            ("fsync:p999=1s", budget("fsync", Quantile::P999, Limit::Ns(1_000_000_000)), "fsync:p99.9=1s"),
             ("t:p50=+10%", budget("t", Quantile::P50, Limit::Above(100)), "t:p50=+10%"),
             ("t:p99.9=+0.5%", budget("t", Quantile::P999, Limit::Above(5)), "t:p99.9=+0.5%"),
         ] {
@@ -195,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_latency_has_one_name_in_each_output() {
-        assert_eq!(metric_of("lock-acquire"), "lock_acquire_ns");
         assert_eq!(latency_of("lock_acquire_ns"), "lock-acquire");
+        assert_eq!(latency_of("transfer"), "transfer");
     }
 }

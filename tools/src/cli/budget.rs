@@ -13,7 +13,7 @@ pub(crate) struct BudgetArguments {
     #[arg(long, value_name = "LATENCY:QUANTILE=LIMIT", value_delimiter = ',')]
     pub(crate) latency_budget: Vec<Budget>,
 
-    /// Compare latencies with those that an earlier `sweep --strategy timed --json` wrote to this file, by pairs of the same seed.
+    /// Compare latencies with those that an earlier `sweep --strategy timed --json` wrote to this file, by pairs of the same seed and plan.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
 }

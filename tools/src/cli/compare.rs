@@ -1,5 +1,6 @@
 //! The arguments of `compare`.
 
+use super::LogArguments;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -24,4 +25,8 @@ pub(crate) struct CompareArguments {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// What is printed of it while it goes on.
+    #[command(flatten)]
+    pub(crate) log: LogArguments,
 }

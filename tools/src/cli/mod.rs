@@ -24,7 +24,7 @@ pub(crate) use draw::DrawArguments;
 pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use list::{ListArguments, Listed};
 pub(crate) use merge::MergeArguments;
-pub(crate) use output::{ArtifactArguments, JunitArguments, LogLevel};
+pub(crate) use output::{ArtifactArguments, JunitArguments, LogArguments, LogLevel};
 pub(crate) use replay::ReplayArguments;
 pub(crate) use report::ReportArguments;
 pub(crate) use run::RunArguments;
@@ -49,8 +49,8 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Print each event of a run on stderr, with simulated time and process (also: the variable SEEDSTORM_LOG).
-    #[arg(long, global = true, value_enum, value_name = "trace|debug|off", hide_possible_values = true)]
+    /// See `LogArguments`: commands that take it show it. Others refuse it with a reason, and it may stand before any.
+    #[arg(long, global = true, hide = true, value_enum)]
     pub(crate) log: Option<LogLevel>,
 }
 

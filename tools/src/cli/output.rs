@@ -18,6 +18,14 @@ pub(crate) enum LogLevel {
     Off,
 }
 
+/// What is printed of a run while it goes on. Given before the command's name it is in `Cli::log`.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct LogArguments {
+    /// Print each event of the run on stderr, with simulated time and process; `debug`: what programs say of themselves (also: the variable SEEDSTORM_LOG).
+    #[arg(long, value_enum, value_name = "trace|debug|off", hide_possible_values = true)]
+    pub(crate) log: Option<LogLevel>,
+}
+
 /// Where failures are kept.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ArtifactArguments {

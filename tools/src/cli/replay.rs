@@ -1,6 +1,6 @@
 //! The arguments of `replay`.
 
-use super::{ArtifactArguments, CheckArguments, DrawArguments};
+use super::{ArtifactArguments, CheckArguments, DrawArguments, LogArguments};
 use crate::seeds;
 use clap::Args;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
     /// A reproducer that `run` or `sweep` wrote, or a plan.
-    #[arg(value_name = "FILE", required_unless_present_any = ["scenario", "repro"], conflicts_with_all = ["scenario", "seed", "repro"])]
+    #[arg(value_name = "FILE", conflicts_with_all = ["scenario", "seed", "repro"])]
     pub(crate) file: Option<PathBuf>,
 
     /// The word that a failure has printed for logs, instead of a file.
@@ -61,6 +61,10 @@ pub(crate) struct ReplayArguments {
     /// Print one JSON object, as `run --json` does.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// What is printed of it while it goes on.
+    #[command(flatten)]
+    pub(crate) log: LogArguments,
 
     /// What is checked.
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! The arguments of `run`.
 
-use super::{ArtifactArguments, CheckArguments, DrawArguments};
+use super::{ArtifactArguments, CheckArguments, DrawArguments, LogArguments};
 use crate::seeds;
 use clap::Args;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(crate) struct RunArguments {
     pub(crate) plan: Option<PathBuf>,
 
     /// Print the plan as TOML and run nothing.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["trace", "json", "without_invariants", "artifacts", "crash_points", "log"])]
     pub(crate) print_plan: bool,
 
     /// Write every event to this file.
@@ -39,6 +39,10 @@ pub(crate) struct RunArguments {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// What is printed of it while it goes on.
+    #[command(flatten)]
+    pub(crate) log: LogArguments,
 
     /// What is checked.
     #[command(flatten)]

@@ -80,7 +80,7 @@ impl SelftestArguments {
             add("--jobs", jobs.to_string());
         }
         if duration::parse(SEED_TIMEOUT) != Ok(self.seed_timeout) {
-            add("--seed-timeout", format!("{}ns", self.seed_timeout));
+            add("--seed-timeout", duration::exact(self.seed_timeout));
         }
         words.extend([self.draw(None, None).words(), self.check.words()].concat());
         let forms = [("--json", self.json), ("--markdown", self.markdown), ("--confusion", self.confusion)];

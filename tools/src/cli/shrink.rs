@@ -10,7 +10,7 @@ pub(crate) struct ShrinkArguments {
     #[arg(value_name = "REPRODUCER")]
     pub(crate) reproducer: PathBuf,
 
-    /// Where the smaller reproducer goes; nothing is overwritten [default: shrunk.toml beside the reproducer].
+    /// Where the smaller reproducer goes; `-` is the standard output. No reproducer is overwritten [default: shrunk.toml beside the one that it comes from].
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 

@@ -89,7 +89,7 @@ impl SweepArguments {
             add("--determinism", self.determinism.to_string());
         }
         if duration::parse(SEED_TIMEOUT) != Ok(self.seed_timeout) {
-            add("--seed-timeout", format!("{}ns", self.seed_timeout));
+            add("--seed-timeout", duration::exact(self.seed_timeout));
         }
         words.extend(
             [self.budget.words(), self.artifacts.words(), self.junit.words(), self.check.words(), self.draw.words()]

@@ -32,7 +32,7 @@ pub(crate) fn merge(catalogue: Catalogue, arguments: &MergeArguments) -> Result<
     }
     let judge = sweep::judge(&arguments.budget, strategy)?;
     let asked = asked.unwrap_or_else(|| unknown(&all));
-    let commands = Commands { catalogue, asked: asked.clone(), shard: None };
+    let commands = Commands { catalogue, asked: asked.clone(), shard: None, again: Vec::new(), artifacts: Vec::new() };
     let form: Box<dyn Sink> = if arguments.json {
         Box::new(SweepLines::summary_only(std::io::stdout()))
     } else {

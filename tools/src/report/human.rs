@@ -1,6 +1,8 @@
 //! Output for people: what was drawn first, the verdict last. No field of the machine output is defined here.
 
-use super::{JudgedBudget, Longest, Metric, RunEvent, RunResult, Screen, Sink, SweepSummary, counted, grouped};
+use super::{
+    Compared, JudgedBudget, Longest, Metric, RunEvent, RunResult, Screen, Sink, SweepSummary, counted, grouped,
+};
 use crate::budget::{Ratio, latency_of};
 use crate::shell;
 use comfy_table::{Cell, CellAlignment, Table};
@@ -121,7 +123,8 @@ impl<W: Write> Human<W> {
 
     fn swept(&mut self, summary: &SweepSummary) -> io::Result<()> {
         writeln!(self.output, "\n{}", summary_of_sweep(summary, self.screen))?;
-        let is_in_budget = summary.budgets.iter().all(|budget| budget.is_met == Some(true));
+        // Of one that was interrupted no budget is judged.
+        let is_in_budget = summary.interrupted || summary.budgets.iter().all(|budget| budget.is_met == Some(true));
         let passed =
             summary.failed == 0 && summary.differences.is_empty() && summary.never_happened.is_empty() && is_in_budget;
         let verdict = match () {
@@ -291,12 +294,19 @@ fn quantiles(latency: &Quantiles) -> String {
 
 /// Tells a budget that was missed, or could not be judged.
 fn over_budget(output: &mut impl Write, budget: &JudgedBudget) -> io::Result<()> {
+    let JudgedBudget { latency, quantile, .. } = budget;
+    if budget.is_within_chance
+        && let Some(Compared { by_pairs: Ratio { low, high, .. }, .. }) = &budget.compared
+    {
+        let and_1 = if *low <= 1.0 && 1.0 <= *high { ", and 1, which is no change" } else { "" };
+        let holds = format!("its 95 % interval, {low:.3} to {high:.3}, holds the limit{and_1}");
+        writeln!(output, "within chance: {latency} {quantile}: {holds}: more seeds would tell for sure")?;
+    }
     match budget.is_met {
         Some(true) => Ok(()),
         Some(false) => {
             let longest =
                 budget.longest.as_ref().map(|longest| format!(" ({})", longest_of(longest))).unwrap_or_default();
-            let JudgedBudget { latency, quantile, .. } = budget;
             writeln!(output, "over budget: {latency} {quantile}: {}{longest}", measured(budget))
         }
         None => {
@@ -351,6 +361,12 @@ fn summary_of_sweep(summary: &SweepSummary, screen: Screen) -> Table {
     }
     if summary.baseline_other_plans > 0 {
         add(&mut table, "seeds with other plans in the baseline", grouped(summary.baseline_other_plans));
+    }
+    if summary.baseline_failed_seeds > 0 {
+        add(&mut table, "seeds that failed, here or in the baseline", grouped(summary.baseline_failed_seeds));
+    }
+    for (latency, seeds) in &summary.baseline_vanished {
+        add(&mut table, &format!("seeds that measured {latency} in the baseline only"), grouped(*seeds));
     }
     for budget in &summary.budgets {
         add(&mut table, &format!("budget of {} {}", budget.latency, budget.quantile), measured(budget));

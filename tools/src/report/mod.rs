@@ -12,7 +12,7 @@ pub(crate) use human::Human;
 pub(crate) use json::{RunObject, SweepLines};
 pub(crate) use junit::WithJunit;
 pub(crate) use numbers::{counted, grouped};
-pub(crate) use result::{Drawn, Metric, Replayed, RunResult};
+pub(crate) use result::{Drawn, Metric, Replayed, RunResult, Verdict};
 pub(crate) use summary::{
     Compared, Coverage, Difference, FingerprintGroup, JudgedBudget, Longest, Missing, SweepSummary,
 };

@@ -6,6 +6,7 @@ use seedstorm_sim::metrics::Quantiles;
 use seedstorm_sim::{Outcome, Plan, Scenario};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use twox_hash::XxHash3_128;
 
 /// Whether every invariant held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub(crate) enum Metric {
 /// What the seed and the options came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Drawn {
+    /// A digest of the whole plan, as 32 hexadecimal digits: equal plans have equal ones. Empty in the output of a version that didn't tell it.
+    #[serde(default)]
+    pub(crate) plan_digest: String,
     /// What a machine crash may lose.
     pub(crate) persistence: String,
     /// The latency profile.
@@ -104,6 +108,7 @@ impl Drawn {
     /// What a plan holds of it.
     pub(crate) fn of(plan: &Plan) -> Drawn {
         Drawn {
+            plan_digest: plan_digest(plan),
             persistence: format!("{:?}", plan.persistence).to_lowercase(),
             latency: plan.latency.clone(),
             chaos_ns: plan.chaos_ns,
@@ -205,6 +210,12 @@ impl RunResult {
         };
         timeless(self) == timeless(other)
     }
+}
+
+/// The digest of a plan: of its JSON, which tells apart what a plan can hold.
+fn plan_digest(plan: &Plan) -> String {
+    let json = serde_json::to_vec(plan).expect("a plan holds nothing that JSON can't");
+    format!("{:032x}", XxHash3_128::oneshot(&json))
 }
 
 fn per_simulated_s(count: u64, simulated_ns: u64) -> f64 {

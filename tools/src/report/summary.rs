@@ -108,8 +108,11 @@ pub(crate) struct JudgedBudget {
     /// The same against the baseline, if the budget says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) compared: Option<Compared>,
-    /// Whether it was kept; null: that can't be told.
+    /// Whether it was kept, going by the estimate; null: that can't be told.
     pub(crate) is_met: Option<bool>,
+    /// Against a baseline: whether the 95 % interval holds the limit, so that other seeds might have said the opposite.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_within_chance: bool,
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) not_judged: Option<String>,
@@ -179,6 +182,12 @@ pub(crate) struct SweepSummary {
     /// Seeds whose plan was another one in the baseline: they are left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) baseline_other_plans: u64,
+    /// Seeds that failed, here or in the baseline: they are left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) baseline_failed_seeds: u64,
+    /// By latency: how many seeds measured it in the baseline, and here don't. They are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) baseline_vanished: BTreeMap<String, u64>,
     /// How many runs each strategy had.
     pub(crate) strategies: BTreeMap<String, u64>,
     /// How many seeds ran twice.
@@ -190,7 +199,7 @@ pub(crate) struct SweepSummary {
     pub(crate) differences: Vec<Difference>,
     /// Workers that had to be replaced.
     pub(crate) workers_replaced: u64,
-    /// Whether a signal or a closed output ended the sweep.
+    /// Whether a signal ended the sweep. Then nothing is judged but runs: no budget, and not what must happen sometimes.
     pub(crate) interrupted: bool,
     /// The command that goes on where a signal ended it, when nothing was wrong until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]

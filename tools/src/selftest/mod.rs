@@ -17,6 +17,7 @@ use crate::interrupt;
 use crate::measured::Stopwatch;
 use crate::report::Screen;
 use crate::shell;
+use crate::stderr;
 use choice::Planted;
 use std::io::Write;
 use std::sync::atomic::Ordering;
@@ -72,10 +73,10 @@ pub(crate) fn selftest(catalogue: Catalogue, arguments: &SelftestArguments) -> R
             .write_all(table::markdown(shell::name_of(catalogue.program()), &verdict, arguments).as_bytes())
             .or_else(unless_closed)?;
         for finding in &verdict.findings {
-            eprintln!("{}", finding.words());
+            stderr::say(finding.words());
         }
         if let Some(command) = reproduce {
-            eprintln!("{command}");
+            stderr::say(command);
         }
     } else {
         let mut text = table::human(&verdict, arguments.confusion, Screen::of_stdout());

@@ -22,6 +22,10 @@ pub(crate) struct Commands {
     pub(crate) asked: Asked,
     /// Of the whole sweep, the shard that was run here.
     pub(crate) shard: Option<Shard>,
+    /// The words of the sweep that was asked for here; a merge has none.
+    pub(crate) again: Vec<String>,
+    /// Those that say where failures are kept.
+    pub(crate) artifacts: Vec<String>,
 }
 
 impl Commands {
@@ -44,6 +48,10 @@ impl Commands {
 
     /// Sweeps all of it again.
     pub(crate) fn all(&self) -> String {
+        if !self.again.is_empty() {
+            // With its budgets: all of it may have to do with what was not seen or not judged.
+            return shell::line([self.catalogue.program()].into_iter().chain(self.again.iter().map(String::as_str)));
+        }
         let nothing = Seeds { first: 0, count: 0 };
         let seeds = self.asked.seeds.iter().copied().reduce(|first, last| {
             // From the first seed to the last: of several ranges there is no shorter form.
@@ -107,6 +115,7 @@ impl Commands {
         if *crash_points != CheckArguments::default().crash_points() {
             words.extend(["--crash-points".to_owned(), crash_points.to_string()]);
         }
+        words.extend_from_slice(&self.artifacts);
         shell::line([self.catalogue.program()].into_iter().chain(words.iter().map(String::as_str)))
     }
 }

@@ -8,7 +8,8 @@ use super::protocol::{self, Also, Answer, Request};
 use super::watchdog::{Asked, Worker};
 use crate::artifacts;
 use crate::budget::Judge;
-use crate::exit::{Problem, Result};
+use crate::checked::Checked;
+use crate::exit::{Problem, Result, unless_closed};
 use crate::measured::Stopwatch;
 use crate::report::{Difference, RunEvent, RunResult, Sink};
 use anyhow::{Context, anyhow};
@@ -242,14 +243,8 @@ impl<'a> Telling<'a> {
         if self.sweep.failures_max.is_some_and(|max| self.tally.failed() >= max) {
             self.stop();
         }
-        match told {
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-                self.interrupted = true;
-                self.stop();
-                Ok(())
-            }
-            told => Ok(told?),
-        }
+        // Whether anybody reads decides nothing: the verdict is that of all seeds.
+        Ok(told.or_else(unless_closed)?)
     }
 
     /// Tells what is there, although earlier seeds have not ended.
@@ -359,7 +354,8 @@ fn reproduce(
             // It took its turns with it: the plan alone must do.
             let (scenario, plan) = (sweep.run(index).0, sweep.plan(index)?);
             let result = RunResult::lost(scenario, &plan, 0, violation);
-            let written = artifacts::keep_lost(sweep.catalogue, &plan, &result, request.crash_points, folder);
+            let checked = Checked::with(request.crash_points);
+            let written = artifacts::keep_lost(sweep.catalogue, &plan, &result, checked, folder);
             let kept = |kept: artifacts::Kept| {
                 Some(Reproduced { path: kept.reproducer.display().to_string(), repro: Some(kept.repro) })
             };

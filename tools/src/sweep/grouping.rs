@@ -211,7 +211,8 @@ impl Tally {
                 group.repro = group.repro.take().or(repro);
             }
         }
-        let is_whole = shard.is_none() && summary.missing.is_empty();
+        // What has not happened may still happen in the seeds that are left, or in other shards.
+        let is_whole = shard.is_none() && summary.missing.is_empty() && !interrupted;
         for (scenario, events) in summary.coverage.iter().filter(|_| is_whole) {
             let is_long = self.runs.get(scenario).is_some_and(|runs| *runs >= RUNS_TO_SEE_EVERYTHING);
             if is_long && !restricting.is_empty() {

@@ -72,7 +72,13 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
     let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name()).collect();
     let jobs = jobs(arguments.jobs, runs);
     let asked = Asked::of(&scenarios, arguments.seeds, &arguments.draw, &options, arguments.check);
-    let commands = Commands { catalogue, asked: asked.clone(), shard: arguments.shard };
+    let commands = Commands {
+        catalogue,
+        asked: asked.clone(),
+        shard: arguments.shard,
+        again: arguments.words(arguments.seeds),
+        artifacts: arguments.artifacts.words(),
+    };
     let form: Box<dyn Sink> = if arguments.json {
         Box::new(SweepLines::new(std::io::stdout()))
     } else {

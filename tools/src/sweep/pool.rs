@@ -119,7 +119,12 @@ mod tests {
     #[test]
     fn trials_that_never_began_are_not_counted() {
         let mut pool = Pool::new(2, 1, 0, Arc::default());
-        let trial = Trial { plan: Plan::plain("steady", Seed(1)), guide: None, crash_points: CrashPoints::None };
+        let trial = Trial {
+            plan: Plan::plain("steady", Seed(1)),
+            guide: None,
+            crash_points: CrashPoints::None,
+            without_invariants: false,
+        };
         assert!(matches!(pool.run(vec![trial.clone(), trial]), Err(Stopped::Interrupted)));
         assert_eq!(pool.trials(), 0);
     }

@@ -3,6 +3,7 @@
 use super::protocol::{Also, Answer, Request, Wanted, receive, send};
 use crate::artifacts;
 use crate::catalogue::Catalogue;
+use crate::checked::Checked;
 use crate::exit::{Exit, Problem, Result};
 use crate::keep;
 use crate::measured;
@@ -102,7 +103,8 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
     if let Also::Reproducer(folder) = &request.also
         && !result.passed()
     {
-        let kept = artifacts::keep(catalogue, scenario, &plan, None, &result, request.crash_points, folder)?;
+        let kept =
+            artifacts::keep(catalogue, scenario, &plan, None, &result, Checked::with(request.crash_points), folder)?;
         result.reproducer = Some(kept.reproducer.display().to_string());
         result.repro = Some(kept.repro);
     }

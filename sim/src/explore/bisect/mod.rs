@@ -59,6 +59,8 @@ pub struct Question {
     pub fingerprint: String,
     /// How many crash points are explored in each run.
     pub crash_points: CrashPoints,
+    /// Whether the scenario's invariants are left out in each run.
+    pub without_invariants: bool,
     /// Where fresh randomness comes from. The same seed, and the same number of workers, ask for the same runs.
     pub seed: Seed,
 }
@@ -142,9 +144,10 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn trial(&mut self, kept: u64) -> Trial {
-        let Question { plan, turns, crash_points, .. } = self.question;
+        let Question { plan, turns, crash_points, without_invariants, .. } = self.question;
         let guide = Guide { turns: turns.clone(), leave_after: Some(kept), then: Some(Seed(self.fresh.bits())) };
-        Trial { plan: plan.clone(), guide: Some(guide), crash_points: *crash_points }
+        let (plan, guide) = (plan.clone(), Some(guide));
+        Trial { plan, guide, crash_points: *crash_points, without_invariants: *without_invariants }
     }
 
     /// With all steps kept nothing is left to chance: it must fail, and one run tells.

@@ -51,6 +51,7 @@ fn question(seed: u64) -> Question {
         turns: Turns { steps: STEPS, ..Turns::default() },
         fingerprint: "made-up/-/-/-".to_owned(),
         crash_points: CrashPoints::None,
+        without_invariants: false,
         seed: Seed(seed),
     }
 }

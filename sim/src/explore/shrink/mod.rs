@@ -27,6 +27,8 @@ pub struct Shrunk {
     pub turns: Turns,
     /// How many crash points are explored.
     pub crash_points: CrashPoints,
+    /// Whether the scenario's invariants are left out.
+    pub without_invariants: bool,
     /// How it fails.
     pub violation: Violation,
     /// Its hash.
@@ -316,7 +318,8 @@ impl Shrink<'_> {
         let mut fresh = Vec::new();
         for (index, Candidate { plan, guide, preemptions_below, crash_points }) in candidates.into_iter().enumerate() {
             let crash_points = crash_points.unwrap_or(self.best.crash_points);
-            let trial = Trial { plan, guide: Some(guide), crash_points };
+            let without_invariants = self.best.without_invariants;
+            let trial = Trial { plan, guide: Some(guide), crash_points, without_invariants };
             let key = key(&trial);
             if !self.known.contains(&key) {
                 fresh.push((index, key, preemptions_below, trial));
@@ -349,8 +352,9 @@ impl Shrink<'_> {
         else {
             return;
         };
-        let Trial { plan, crash_points, .. } = trial;
-        self.best = Shrunk { plan, turns, crash_points, violation, trace_hash, steps, processes, hits };
+        let Trial { plan, crash_points, without_invariants, .. } = trial;
+        self.best =
+            Shrunk { plan, turns, crash_points, without_invariants, violation, trace_hash, steps, processes, hits };
         (self.watch)(&self.best);
     }
 }
