@@ -3,16 +3,13 @@
 use crate::cli::{Cli, Command, LogLevel};
 use crate::exit::{Problem, Result};
 use clap::ValueEnum;
-use seedstorm_sim::trace::layer::SimulatedTime;
+use seedstorm_sim::trace::layer::{SimulatedTime, is_of_programs};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
 
 /// The variable that is asked when the option isn't given.
 pub(crate) const VARIABLE: &str = "SEEDSTORM_LOG";
-
-/// What is no part of a program under test, and tells of itself: the runtime that the simulation is built upon.
-const NOT_OF_PROGRAMS: &[&str] = &["madsim"];
 
 /// Starts printing on stderr, if the option or else the variable says so. Once in a process.
 ///
@@ -48,36 +45,11 @@ pub(crate) fn start(cli: &Cli) -> Result<()> {
         LogLevel::Off => return Ok(()),
     };
     let printer = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
         .event_format(SimulatedTime)
         .with_writer(std::io::stderr)
         // It would say on stderr that stderr can't be written, and panic.
         .log_internal_errors(false);
-    let of_programs = filter_fn(|metadata| is_of_programs(metadata.target()));
-    let subscriber = tracing_subscriber::registry().with(printer).with(filter).with(of_programs);
+    let subscriber = tracing_subscriber::registry().with(printer).with(filter).with(filter_fn(is_of_programs));
     tracing::subscriber::set_global_default(subscriber).map_err(|error| Problem::Internal(error.into()))
-}
-
-/// Whether events of a target are told. Which crates make up a program under test nobody knows beforehand.
-fn is_of_programs(target: &str) -> bool {
-    let of = target.split("::").next().unwrap_or_default();
-    !NOT_OF_PROGRAMS.contains(&of)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_of_programs;
-
-    #[test]
-    fn the_runtime_is_no_program() {
-        for (target, is_told) in [
-            ("seedstorm::step", true),
-            ("seedstorm_model::store::connection", true),
-            ("ledger::teller", true),
-            ("madsim", false),
-            ("madsim::sim::time", false),
-            ("madsim_of_mine", true),
-        ] {
-            assert_eq!(is_of_programs(target), is_told, "{target}");
-        }
-    }
 }

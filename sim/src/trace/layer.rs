@@ -6,9 +6,9 @@ use crate::kernel::View;
 use crate::sys::net::{MailboxKey, MessageId};
 use std::cell::RefCell;
 use std::fmt;
-use tracing::Level;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
+use tracing::{Level, Metadata};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
@@ -102,6 +102,15 @@ fn path_text(kind: super::CallKind, data: &[u8]) -> Option<String> {
     named.then(|| String::from_utf8_lossy(data).replace('\0', " -> "))
 }
 
+/// What tells of itself and is no part of a program: the runtime that the simulation is built upon.
+const NOT_OF_PROGRAMS: &[&str] = &["madsim"];
+
+/// Whether an event or a span is the harness's or a program's. Which crates make up a program nobody knows beforehand.
+pub fn is_of_programs(metadata: &Metadata<'_>) -> bool {
+    let of = metadata.target().split("::").next().unwrap_or_default();
+    !NOT_OF_PROGRAMS.contains(&of)
+}
+
 /// The moment at which a program is polled, while it is. Events of its own don't know it.
 pub(crate) struct Polled(());
 
@@ -166,7 +175,8 @@ where
         }
         if !is_of_harness {
             write!(writer, "{} ", metadata.level())?;
-            for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
+            let spans = context.event_scope().into_iter().flat_map(|scope| scope.from_root());
+            for span in spans.filter(|span| is_of_programs(span.metadata())) {
                 write!(writer, "{}", span.name())?;
                 match span.extensions().get::<FormattedFields<N>>() {
                     Some(fields) if !fields.is_empty() => write!(writer, "{{{fields}}}: ")?,

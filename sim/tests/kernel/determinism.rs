@@ -152,6 +152,7 @@ fn tracing_changes_nothing_and_tells_simulated_time_and_process() {
     let to = written.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
+        .with_ansi(false)
         .event_format(SimulatedTime)
         .with_writer(move || to.clone())
         .finish();
@@ -165,6 +166,20 @@ fn tracing_changes_nothing_and_tells_simulated_time_and_process() {
         .find(|line| line.contains("a-1") && line.contains("pwrite") || line.contains("write #"))
         .expect("a write");
     assert!(line.trim_start().starts_with("0.") && line.contains("s a-"), "{line}");
+    // What a program says of itself has both, too, with its own spans and fields.
+    let talks = run_plain(&plan(), |world| {
+        world.process("talker", 0, |sys| async move {
+            sys.yield_now().await;
+            let span = tracing::info_span!("transfer", id = 3);
+            span.in_scope(|| tracing::info!(amount = 7, to = "b", "moved"));
+            Exit::success()
+        });
+    });
+    assert!(talks.expect("it runs").passed());
+    let text = String::from_utf8(std::mem::take(&mut *written.0.lock().expect("whole"))).expect("UTF-8");
+    let line = text.lines().find(|line| line.contains("moved")).expect("its event");
+    assert!(line.trim_start().starts_with("0.") && line.contains("s talker-0 "), "{line}");
+    assert!(line.ends_with(" INFO transfer{id=3}: moved amount=7 to=\"b\""), "{line}");
 }
 
 #[test]
