@@ -103,6 +103,28 @@ fn seeds_that_mean_other_plans_are_not_compared() {
 const MADE_UP: &str = "--strategy timed --seeds 0..15 --determinism 0% --crash-points none";
 
 #[test]
+fn where_most_seeds_mean_other_plans_nothing_is_judged() {
+    let program = program();
+    // So many seeds with the plans that are compared, and some whose plans differ.
+    for (other_plans, code, told) in [
+        (12, 0, "12 pairs"),
+        (13, 4, "not judged: lock-acquire:p99=+10%: only 12 pairs with the baseline, 13 seeds with other plans there"),
+    ] {
+        let all = "--strategy timed --determinism 0% --crash-points none --scenarios steady";
+        let end = 12 + other_plans;
+        let same = program.line(&format!("sweep {all} --seeds 0..12 --faults kill --json")).out;
+        let other = program.line(&format!("sweep {all} --seeds 12..{end} --faults delay --json")).out;
+        let seeds = same.lines().chain(other.lines()).filter(|line| line.starts_with("{\"type\":\"seed\""));
+        let before: String = seeds.map(|line| format!("{line}\n")).collect();
+        fs::write(program.folder.path().join("before.jsonl"), before).expect("it is written");
+        let budget = "--baseline before.jsonl --latency-budget lock-acquire:p99=+10%";
+        let said = program.line(&format!("sweep {all} --seeds 0..{end} --faults kill {budget}"));
+        assert_eq!(said.code, Some(code), "{said:?}");
+        assert!(said.out.contains(told), "{}", said.out);
+    }
+}
+
+#[test]
 fn plans_of_equal_sizes_are_other_plans() {
     let program = program();
     let before = program.line(&format!("sweep --scenarios steady {MADE_UP} --faults kill --json"));

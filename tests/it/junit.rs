@@ -171,28 +171,26 @@ fn a_merge_says_what_the_whole_says() {
 fn a_sweep_that_was_interrupted_is_not_green() {
     let program = program();
     let words = "sweep --scenarios steady --seeds 0..100000000 --jobs 2 --json --junit junit.xml";
-    for is_signal in [true, false] {
-        let mut command = program.command(&words.split(' ').collect::<Vec<_>>());
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-        let mut output = BufReader::new(child.stdout.take().expect("an output"));
-        output.read_line(&mut String::new()).expect("a line");
-        if is_signal {
-            let id = child.id().to_string();
-            assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill(1)").success());
-            std::io::copy(&mut output, &mut std::io::sink()).expect("the rest");
-        }
-        drop(output);
-        let said = said(child.wait_with_output().expect("it ends"));
-        assert_eq!(said.code, Some(130), "{said:?}");
-        let report = read(&program);
-        let (how, message, text) = status(&report, "sweep", "complete");
-        assert!(
-            how == "failed" && message.starts_with("interrupted after ") && message.ends_with(" of 100 000 000 runs"),
-            "{message}"
-        );
-        assert!(text.contains(" --json") && text.contains(" --junit junit.xml"), "{text}");
-        std::fs::remove_file(program.folder.path().join("junit.xml")).expect("cleaning up");
-    }
+    let mut child = program
+        .command(&words.split(' ').collect::<Vec<_>>())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut output = BufReader::new(child.stdout.take().expect("an output"));
+    output.read_line(&mut String::new()).expect("a line");
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill(1)").success());
+    std::io::copy(&mut output, &mut std::io::sink()).expect("the rest");
+    let said = said(child.wait_with_output().expect("it ends"));
+    assert_eq!(said.code, Some(130), "{said:?}");
+    let report = read(&program);
+    let (how, message, text) = status(&report, "sweep", "complete");
+    assert!(
+        how == "failed" && message.starts_with("interrupted after ") && message.ends_with(" of 100 000 000 runs"),
+        "{message}"
+    );
+    assert!(text.contains(" --json") && text.contains(" --junit junit.xml"), "{text}");
 }
 
 #[test]

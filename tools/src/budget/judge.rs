@@ -107,7 +107,10 @@ impl Judge {
                 Limit::Ns(limit_ns) => (measured_ns.map(|ns| ns <= limit_ns), false),
                 Limit::Above(thousandths) => {
                     let most = 1.0 + f64::from(thousandths) / 1_000.0;
-                    let by_pairs = compared.as_ref().map(|compared| compared.by_pairs);
+                    // Where most seeds mean other plans, the change may be in those: what is left says little of them.
+                    let pairs = named(&self.pairs, &budget.latency).map_or(0, |(_, pairs)| pairs.len() as u64);
+                    let is_most = pairs >= self.left_out.other_plans;
+                    let by_pairs = compared.as_ref().filter(|_| is_most).map(|compared| compared.by_pairs);
                     let is_met = by_pairs.map(|by_pairs| by_pairs.ratio <= most);
                     // Other seeds might have said the opposite.
                     (is_met, by_pairs.is_some_and(|by_pairs| by_pairs.low <= most && most < by_pairs.high))
@@ -139,7 +142,12 @@ impl Judge {
         summary.baseline_vanished = vanished;
     }
 
-    fn why_not_judged(&self, budget: &Budget, measured: &BTreeMap<String, Quantiles>, not_told: Option<&str>) -> String {
+    fn why_not_judged(
+        &self,
+        budget: &Budget,
+        measured: &BTreeMap<String, Quantiles>,
+        not_told: Option<&str>,
+    ) -> String {
         if let Some(why) = not_told {
             return why.to_owned();
         }
@@ -152,6 +160,9 @@ impl Judge {
         let LeftOut { other_plans, failed, vanished } = &self.left_out;
         let vanished = vanished.get(&budget.latency).copied().unwrap_or_default();
         let mut why = format!("{} with the baseline, of {PAIRS_MIN} that it takes", counted(pairs as u64, "pair"));
+        if pairs >= PAIRS_MIN {
+            why = format!("only {} with the baseline", counted(pairs as u64, "pair"));
+        }
         for (count, how) in [
             (*other_plans, "with other plans there"),
             (*failed, "that failed, here or there"),
