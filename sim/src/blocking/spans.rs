@@ -1,7 +1,7 @@
 //! The tracing spans that blocking code has entered stay with its coroutine: else they would seem to be entered by whoever runs next. Those of the futures
 //! around it are entered again where it is resumed without them.
 
-use tracing::level_filters::LevelFilter;
+use crate::trace::layer;
 use tracing::{Id, Span, dispatcher};
 
 /// Spans that were left, the innermost first. Empty, and no memory at all, when nobody traces.
@@ -22,7 +22,7 @@ pub(super) fn leave(outer: Option<u64>) -> Left {
 /// Whether nobody listens.
 #[inline]
 fn is_off() -> bool {
-    LevelFilter::current() == LevelFilter::OFF
+    !layer::is_listened()
 }
 
 #[cold]

@@ -13,11 +13,10 @@ use crate::plan::{Plan, Scenario, StrategyPlan};
 use crate::schedule::FirstRun;
 use crate::seed::{Draw, Seed};
 use crate::sys::disk::Disk;
-use crate::trace::{Body, Ended, Event, Interest};
+use crate::trace::{Body, Ended, Event, Interest, layer};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tracing::dispatcher::{self, Dispatch};
-use tracing::level_filters::LevelFilter;
 
 /// How long the machine stays down, in simulated nanoseconds.
 const DOWN_NS: u64 = 1_000_000_000;
@@ -73,7 +72,7 @@ pub(super) fn recover(
     disk: &mut Disk,
 ) -> Recovery {
     // Who prints the run's own events wants none of what never happened. Where nobody listens nothing needs to be turned off.
-    let _quiet = (LevelFilter::current() != LevelFilter::OFF).then(|| dispatcher::set_default(&Dispatch::none()));
+    let _quiet = layer::is_listened().then(|| dispatcher::set_default(&Dispatch::none()));
     in_simulation(seed_of_std(scenario, plan_of_recovery.seed), || {
         crate::sqlite::begin_run();
         let mut world = World::default();

@@ -13,14 +13,13 @@ use crate::metrics::Observations;
 use crate::plan::{Plan, Scenario, StrategyPlan};
 use crate::schedule::{FirstRun, Guide, Guided, StepCounts, Turns, strategy};
 use crate::seed::Seed;
-use crate::trace::{Event, ProcessId, TraceHash};
+use crate::trace::{Event, ProcessId, TraceHash, layer};
 use madsim::runtime::Runtime;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
-use tracing::level_filters::LevelFilter;
 
 /// Is told every event of a run, just after it took effect.
 pub type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>;
@@ -261,7 +260,7 @@ pub(super) fn runtime(seed: Seed) -> Runtime {
 
 /// Whether threads may be used again. Where somebody listens madsim would say, at every run, that it didn't seed the thread's hash maps.
 pub(super) fn may_use_threads_again() -> bool {
-    LevelFilter::current() == LevelFilter::OFF
+    !layer::is_listened()
 }
 
 /// Runs the machine to its end.

@@ -50,7 +50,7 @@ impl Commands {
     pub(crate) fn all(&self) -> String {
         if !self.again.is_empty() {
             // With its budgets: all of it may have to do with what was not seen or not judged.
-            return shell::line([self.catalogue.program()].into_iter().chain(self.again.iter().map(String::as_str)));
+            return self.pasted(&self.again);
         }
         let nothing = Seeds { first: 0, count: 0 };
         let seeds = self.asked.seeds.iter().copied().reduce(|first, last| {
@@ -116,6 +116,11 @@ impl Commands {
             words.extend(["--crash-points".to_owned(), crash_points.to_string()]);
         }
         words.extend_from_slice(&self.artifacts);
+        self.pasted(&words)
+    }
+
+    /// This program with these words, as a line to paste.
+    pub(crate) fn pasted(&self, words: &[String]) -> String {
         shell::line([self.catalogue.program()].into_iter().chain(words.iter().map(String::as_str)))
     }
 }

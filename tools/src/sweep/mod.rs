@@ -111,7 +111,7 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
     let reproduce = if exit == Exit::Interrupted {
         let done = told / scenarios.len() as u64;
         let left = arguments.words(arguments.shard.unwrap_or(Shard::WHOLE).after(arguments.seeds, done));
-        summary.command = Some(shell::line([catalogue.program()].into_iter().chain(left.iter().map(String::as_str))));
+        summary.command = Some(commands.pasted(&left));
         summary.command.clone()
     } else {
         commands.first(&summary, exit)
