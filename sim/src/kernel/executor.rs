@@ -152,15 +152,16 @@ impl Executor {
             _ => Stage::begin(stage),
         };
         let poll = program.as_mut().poll(&mut Context::from_waker(waker));
-        let left = self.kernel.take_resumable();
+        let has_left = self.kernel.has_left();
         if poll.is_ready() {
             // What the future still holds belongs to a task that runs.
             *stage = None;
-        } else {
-            *resumable = left;
+            drop(self.kernel.take_resumable());
+        } else if has_left | resumable.is_some() {
+            *resumable = self.kernel.take_resumable();
         }
         self.kernel.poll_ends();
-        if let Some((started, program)) = self.kernel.take_started() {
+        if has_left && let Some((started, program)) = self.kernel.take_started() {
             self.slot(started.task).program = Some(Stage::Running(program));
         }
         let is_unused = self.kernel.take_unused_grant();

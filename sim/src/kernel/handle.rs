@@ -27,8 +27,8 @@ struct Shared {
     resumable: Cell<Option<Rc<dyn Resume>>>,
     /// The program of a task that the polled task has started, until the executor takes it. A poll starts one at most: each takes a step.
     started: Cell<Option<(Identity, Running)>>,
-    /// Whether there is one. Apart: a look takes one load, and is taken at each step.
-    has_started: Cell<bool>,
+    /// Whether one of the two may be there. Apart: a look takes one load, and is taken at each step.
+    has_left: Cell<bool>,
 }
 
 const NO_TASK: TaskId = TaskId(u32::MAX);
@@ -41,9 +41,9 @@ thread_local! {
 impl Kernel {
     pub(super) fn new(core: Core) -> Kernel {
         let (granted, polled, own_waker) = (Cell::new(NO_TASK), Cell::new(NO_TASK), Cell::new(std::ptr::null()));
-        let (resumable, started, has_started) = (Cell::new(None), Cell::new(None), Cell::new(false));
+        let (resumable, started, has_left) = (Cell::new(None), Cell::new(None), Cell::new(false));
         let core = RefCell::new(core);
-        Kernel(Rc::new(Shared { core, granted, polled, own_waker, resumable, started, has_started }))
+        Kernel(Rc::new(Shared { core, granted, polled, own_waker, resumable, started, has_left }))
     }
 
     /// The kernel of the last run on the thread, if that was left.
@@ -105,6 +105,13 @@ impl Kernel {
     /// The polled task may be resumed through this code from now on, and need not be polled for its calls.
     pub(crate) fn resumes(&self, code: Rc<dyn Resume>) {
         self.0.resumable.set(Some(code));
+        self.0.has_left.set(true);
+    }
+
+    /// Whether the last poll may have left something: to be resumed, or to be started.
+    #[inline]
+    pub(super) fn has_left(&self) -> bool {
+        self.0.has_left.replace(false)
     }
 
     /// What the last poll left to be resumed.
@@ -117,13 +124,12 @@ impl Kernel {
     #[inline]
     pub(crate) fn starts(&self, identity: Identity, program: Running) {
         self.0.started.set(Some((identity, program)));
-        self.0.has_started.set(true);
+        self.0.has_left.set(true);
     }
 
     /// The task that the last poll has started, and its program.
-    #[inline(always)]
     pub(super) fn take_started(&self) -> Option<(Identity, Running)> {
-        if self.0.has_started.replace(false) { self.0.started.take() } else { None }
+        self.0.started.take()
     }
 
     /// Whether the call that this task announced has been picked.
