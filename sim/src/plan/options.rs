@@ -174,3 +174,78 @@ pub struct OptionsError {
     /// What would have been possible.
     pub allowed: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Trigger;
+    use super::*;
+
+    fn fault(id: u32, kind: FaultKind) -> FaultPlan {
+        FaultPlan::new(id, kind, None, Trigger::AtNs(u64::from(id)))
+    }
+
+    fn drawn() -> Vec<FaultPlan> {
+        [FaultKind::Kill, FaultKind::Delay, FaultKind::Kill]
+            .into_iter()
+            .zip(1..)
+            .map(|(kind, id)| fault(id, kind))
+            .collect()
+    }
+
+    /// All that can be said about faults.
+    fn wishes() -> Vec<Faults> {
+        let given = vec![fault(9, FaultKind::Pause)];
+        vec![
+            Faults::Default,
+            Faults::None,
+            Faults::Kinds(vec![FaultKind::Kill]),
+            Faults::Kinds(vec![FaultKind::MachineCrash]),
+            Faults::Exactly(given),
+        ]
+    }
+
+    #[test]
+    fn faults_are_chosen_as_they_were_asked_for() {
+        let ids = |faults: Faults| faults.choose(drawn()).iter().map(|fault| fault.id).collect::<Vec<_>>();
+        assert_eq!(
+            wishes().into_iter().map(ids).collect::<Vec<_>>(),
+            [vec![1, 2, 3], vec![], vec![1, 3], vec![], vec![9]]
+        );
+    }
+
+    #[test]
+    fn whoever_chooses_has_passed_over_nothing_and_whoever_does_not_is_found_out() {
+        for (faults, passed_over) in
+            wishes().into_iter().zip([None, Some("kill"), Some("delay"), Some("kill"), Some("kill")])
+        {
+            let options = Options { faults: faults.clone(), ..Options::default() };
+            let plan = |faults| Plan { faults, ..Plan::plain("some", Seed(1)) };
+            assert_eq!(options.check(&plan(faults.choose(drawn()))), Ok(()));
+            let error = options.check(&plan(drawn())).err();
+            assert_eq!(
+                error.as_ref().map(|error| error.option.as_str()),
+                passed_over.map(|_| "--faults"),
+                "{faults:?}"
+            );
+            if let (Some(error), Some(kind)) = (error, passed_over) {
+                assert_eq!(error.value, faults.to_string());
+                assert!(error.allowed.starts_with(kind) && error.allowed.contains("`Faults::choose`"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_strategy_that_was_asked_for_is_not_passed_over() {
+        let seed = Seed(1);
+        for strategy in [None, Some(StrategyPlan::Timed), Some(StrategyPlan::Pos)] {
+            let options = Options { strategy, ..Options::default() };
+            let plan = |strategy| Plan { strategy, ..Plan::plain("some", seed) };
+            assert_eq!(options.check(&plan(options.strategy_of(seed, 100))), Ok(()));
+            let error = options.check(&plan(StrategyPlan::RoundRobin)).err();
+            assert_eq!(
+                error.map(|error| (error.option, error.value)),
+                strategy.map(|strategy| ("--strategy".to_owned(), strategy.to_string()))
+            );
+        }
+    }
+}
