@@ -71,6 +71,10 @@ impl Scenario for ConcurrencyStorm {
         "many agents at once on one board, one task list, a few documents and locks"
     }
 
+    fn is_self_contained(&self) -> bool {
+        true
+    }
+
     fn faults(&self) -> &'static [FaultKind] {
         WORKLOAD.faults.possible
     }

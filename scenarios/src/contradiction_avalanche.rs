@@ -44,6 +44,10 @@ impl Scenario for ContradictionAvalanche {
         "agents take batches of conflicting assertions in at once, and are killed at it"
     }
 
+    fn is_self_contained(&self) -> bool {
+        true
+    }
+
     fn faults(&self) -> &'static [FaultKind] {
         FAULTS.possible
     }

@@ -68,6 +68,10 @@ impl Scenario for Guillotine {
         "agents that keep days are killed at the worst moments, the machine loses power, and they recover"
     }
 
+    fn is_self_contained(&self) -> bool {
+        true
+    }
+
     fn faults(&self) -> &'static [FaultKind] {
         WORKLOAD.faults.possible
     }

@@ -210,6 +210,10 @@ impl Scenario for SignalFlood {
         "agents broadcast and answer with vector clocks, under loss, duplication, reordering, partitions and kills"
     }
 
+    fn is_self_contained(&self) -> bool {
+        true
+    }
+
     fn faults(&self) -> &'static [FaultKind] {
         FAULTS.possible
     }

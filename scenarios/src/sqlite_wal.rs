@@ -39,6 +39,10 @@ impl Scenario for SqliteWal {
         "clients write, read and checkpoint one SQLite database in WAL mode, and are killed at it"
     }
 
+    fn is_self_contained(&self) -> bool {
+        true
+    }
+
     fn faults(&self) -> &'static [FaultKind] {
         FAULTS.possible
     }

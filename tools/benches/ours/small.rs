@@ -30,6 +30,10 @@ impl Scenario for Small {
         "work for the benches"
     }
 
+    fn is_self_contained(&self) -> bool {
+        true
+    }
+
     fn plan(&self, seed: Seed, _options: &Options) -> Result<Plan, OptionsError> {
         Ok(Plan {
             format: PLAN_FORMAT,
