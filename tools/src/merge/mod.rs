@@ -112,6 +112,7 @@ fn one_of(all: &Sections, lines: &[Line]) -> Result<(RunResult, Option<Differenc
                     counted(result.steps, "step"),
                     other.steps
                 ),
+                traces: Vec::new(),
             });
         }
         // A failure is told, whoever had it.

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::budget::{Ratio, latency_of};
 use crate::shell;
+use crate::from_outside::USUAL_CAUSES;
 use comfy_table::{Cell, CellAlignment, Table};
 use seedstorm_sim::Plan;
 use seedstorm_sim::metrics::{Nanoseconds, Quantiles};
@@ -12,6 +13,7 @@ use seedstorm_sim::plan::StrategyPlan;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use std::path::Path;
 /// How many missing parts are told one by one.
 const MISSING_MAX: usize = 10;
 
@@ -90,8 +92,8 @@ impl<W: Write> Human<W> {
                 "not as recorded"
             };
             writeln!(self.output, "replay: {is}")?;
-            for difference in replay.drift.iter().chain(&replay.differs) {
-                writeln!(self.output, "  {difference}")?;
+            for line in replay.drift.iter().chain(&replay.differs).chain(&replay.hints) {
+                writeln!(self.output, "  {line}")?;
             }
         }
         if !last_events.is_empty() {
@@ -164,7 +166,7 @@ impl<W: Write> Human<W> {
                 "not judged: whether all happened that must happen sometimes (draws restricted by {options})"
             )?;
         }
-        for difference in &summary.differences {
+        for (number, difference) in summary.differences.iter().enumerate() {
             let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(|| "no result".to_owned());
             let (first, second) = (hash(&difference.first_hash), hash(&difference.second_hash));
             writeln!(
@@ -172,7 +174,22 @@ impl<W: Write> Human<W> {
                 "\nnot deterministic: {} seed {}: {first}, then {second}",
                 difference.scenario, difference.seed
             )?;
-            writeln!(self.output, "  {}", difference.first_difference)?;
+            // The others most likely differ for the same cause.
+            let lines = if number == 0 { usize::MAX } else { 1 };
+            for line in difference.first_difference.lines().take(lines) {
+                writeln!(self.output, "  {line}")?;
+            }
+            if let [first, second] = &difference.traces[..] {
+                let [first, second] = [first, second].map(|trace| shell::path(Path::new(trace)));
+                let command = shell::line([&shell::program(), "compare", &first, &second]);
+                writeln!(self.output, "  more of it: {command}")?;
+            }
+        }
+        if !summary.differences.is_empty() {
+            writeln!(self.output)?;
+            for line in USUAL_CAUSES {
+                writeln!(self.output, "{line}")?;
+            }
         }
         for group in &summary.fingerprints {
             writeln!(self.output, "\n{} × {}", group.seeds.len(), group.fingerprint)?;
