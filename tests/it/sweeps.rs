@@ -145,3 +145,17 @@ fn ctrl_c_tells_what_was_found() {
     assert!(summary["failed"].as_u64().is_some_and(|failed| failed >= 4), "{summary}");
     assert_eq!(summary["fingerprints"].as_array().map(Vec::len), Some(2), "{summary}");
 }
+
+#[test]
+fn a_number_alone_is_told_as_what_it_was_taken_for() {
+    for (seeds, head) in [("5", "1 seed: 5, 1 run"), ("0..5", "seeds 5 from 0, 5 runs")] {
+        let said = program().line(&format!("sweep --scenarios steady --seeds {seeds} --jobs 1"));
+        let first = said.out.lines().next().unwrap_or_default();
+        assert_eq!(first, format!("sweep of steady: {head}, 1 worker"), "{said:?}");
+    }
+    let help = |command: &str| {
+        program().line(&format!("{command} --help")).out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(help("sweep").contains("`A` alone is that one seed, while `selftest`"), "{}", help("sweep"));
+    assert!(help("selftest").contains("N alone is 0..N, so many seeds; `sweep`"), "{}", help("selftest"));
+}

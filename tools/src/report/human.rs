@@ -217,7 +217,7 @@ impl<W: Write> Sink for Human<W> {
             }
             RunEvent::SweepStarted { what, scenarios, seeds, runs, by } => {
                 let (names, runs) = (scenarios.join(", "), counted(*runs, "run"));
-                writeln!(self.output, "{what} of {names}: seeds {seeds}, {runs}, {by}")?;
+                writeln!(self.output, "{what} of {names}: {seeds}, {runs}, {by}")?;
                 self.output.flush()
             }
             RunEvent::SweepSeed(result) => match result.violations.first() {
