@@ -85,6 +85,8 @@ fn what_never_happens_is_told_when_a_sweep_is_long_enough() {
     let said = program().line("sweep --scenarios vacuous --seeds 0..100");
     assert_eq!(said.code, Some(4), "{said:?}");
     assert!(said.out.contains("never happened: flew (vacuous)"), "{}", said.out);
+    let row = said.out.lines().find(|line| line.contains("vacuous: did not happen")).unwrap_or_default();
+    assert!(row.ends_with(" flew │") && !said.out.contains(" 0 in 0 seeds"), "{}", said.out);
     let last = said.out.lines().last().expect("a last line");
     assert!(last.ends_with("sweep --scenarios vacuous --seeds 0..100"), "{last}");
     let (_, summary, said) = program().sweep("--scenarios vacuous,violates --seeds 0..100");

@@ -3,6 +3,7 @@
 mod human;
 mod json;
 mod junit;
+mod next_steps;
 mod numbers;
 mod result;
 mod summary;
