@@ -11,12 +11,29 @@ fn equal_runs_are_equal_and_others_part() {
     }
     let same = program.line("compare a.bin b.bin");
     assert_eq!(same.code, Some(0), "{same:?}");
-    assert!(same.out.starts_with("the same "), "{}", same.out);
+    let words = &same.out;
+    assert!(words.starts_with("the same ") && words.ends_with(": both are steady seed 5, of one plan\n"), "{words}");
     let other = program.line("compare a.bin c.bin");
     assert_eq!(other.code, Some(1));
-    assert!(other.out.contains("the traces part at step"), "{}", other.out);
-    let aside = other.out.find("times, bytes and numbers aside they part at step").expect("the deeds");
-    assert!(other.out[aside..].contains("first ") && other.out[aside..].contains("second"), "{}", other.out);
+    let lines: Vec<&str> = other.out.lines().collect();
+    assert_eq!(lines[0], "first is steady seed 5, second steady seed 6: two plans, which need not run alike");
+    assert!(
+        lines[1].starts_with("they part at step 1, ") && lines[1].ends_with(" into the run, event 3"),
+        "{lines:#?}"
+    );
+    // What both did, what each did then in words, and beside each other what comes after it.
+    assert!(lines[2].starts_with("  both  ") && lines[2].ends_with("writer-0       started with PID 101, boot 1"));
+    let place = |part: &str| other.out.find(part).unwrap_or_else(|| panic!("{part}: {}", other.out));
+    assert!(
+        place("\n  first  ") < place("\n  second  ") && place("\n  second  ") < place("what they do from there on\n")
+    );
+    for words in [": sleep ", ": open /writer-", " (create)", ": write /writer-", " 8 bytes"] {
+        assert!(other.out.contains(words), "{words}: {}", other.out);
+    }
+    assert!(lines.iter().any(|line| line.matches("step 4 writer-").count() == 2), "{lines:#?}");
+    assert!(!other.out.contains('#') && !other.out.contains(" ns"), "no raw numbers: {}", other.out);
+    let again = program.say(&lines[lines.len() - 1].split(' ').skip(1).collect::<Vec<_>>());
+    assert_eq!(again.code, Some(0), "{again:?}");
     let object: Value =
         serde_json::from_str(&program.line("compare a.bin c.bin --json --context 3").out).expect("JSON");
     let (exact, deeds) = (&object["exact"], &object["in_deeds"]);
@@ -32,10 +49,42 @@ fn runs_of_two_scenarios_part_although_their_first_events_are_alike() {
     program.run("run --scenarios race --seed 5 --trace b.bin");
     let said = program.line("compare a.bin b.bin");
     assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(
-        said.out.starts_with("the traces part at step 0, event 0: it is of processes with other names"),
-        "{said:?}"
-    );
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(lines[0], "first is steady seed 5, second race seed 5: two plans, which need not run alike");
+    assert!(lines[1].starts_with("they part at step 0, ") && lines[2].contains(" writer-0 "), "{said:?}");
+}
+
+#[test]
+fn plans_of_one_seed_are_told_apart() {
+    let program = program();
+    program.run("run --scenarios steady --seed 5 --strategy random --trace a.bin");
+    program.run("run --scenarios steady --seed 5 --strategy timed --set rounds=2 --trace b.bin");
+    let said = program.line("compare a.bin b.bin");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let lines: Vec<&str> = said.out.lines().take(4).collect();
+    assert_eq!(lines[0], "both are steady seed 5, of two plans, which need not run alike");
+    assert_eq!(lines[1..3], ["  settings.rounds: none and 2", "  strategy: \"random\" and \"timed\""]);
+    assert!(lines[3].starts_with("they part at step "), "{}", said.out);
+    let object: Value = serde_json::from_str(&program.line("compare a.bin b.bin --json").out).expect("JSON");
+    assert_eq!((&object["is_one_plan"], &object["plans_differ"][0]), (&false.into(), &lines[1].trim().into()));
+}
+
+#[test]
+fn messages_begin_alike_wherever_they_are_told() {
+    let program = program();
+    program.run("run --scenarios signal-flood --seed 2 --strategy random --trace a.bin");
+    program.run("run --scenarios signal-flood --seed 2 --strategy timed --trace b.bin");
+    let events = program.line("export --format jsonl a.bin -o -").out;
+    let events = events.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let sent = events.filter(|event| event["call"] == "send").nth(3).expect("a message");
+    let words = sent["words"].as_str().unwrap_or_else(|| panic!("{sent}"));
+    // What agents send each other is no text.
+    assert!(words.starts_with("send ") && words.contains(" to agent-") && words.contains(": 0x"), "{words}");
+    let until = format!("replay --scenario signal-flood --seed 2 --strategy random --until {}", sent["step"]);
+    let said = program.line(&until);
+    assert!(said.out.contains(words), "{words}: {said:?}");
+    let said = program.line("compare a.bin b.bin --context 100000");
+    assert!(said.out.contains(words), "{words}");
 }
 
 #[test]

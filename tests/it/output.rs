@@ -210,6 +210,61 @@ fn the_command_is_that_of_the_run_that_decides() {
 }
 
 #[test]
+fn no_output_ends_in_an_empty_line() {
+    let program = program();
+    for (words, code) in [
+        ("run --scenarios steady --seed 3", 0),
+        ("run --scenarios steady,chatty --seed 3", 0),
+        ("run --scenarios violates --seed 3 --trace t.bin", 1),
+        ("sweep --scenarios steady --seeds 0..3", 0),
+        ("sweep --scenarios violates --seeds 0..9", 1),
+        ("sweep --scenarios vacuous --seeds 0..100", 4),
+        ("sweep --scenarios remembers --seeds 0..10 --jobs 1", 5),
+        ("replay artifacts/violates-3", 1),
+        ("replay artifacts/violates-3 --until 9", 0),
+        ("replay --scenario steady --seed 3", 0),
+        ("shrink artifacts/violates-3", 0),
+        ("bisect artifacts/violates-3 --budget 5s", 0),
+        ("compare artifacts/violates-3 artifacts/violates-8", 1),
+        ("compare t.bin t.bin", 0),
+        ("report artifacts", 0),
+        ("export t.bin --format jsonl -o -", 0),
+        ("selftest --mutants board-lost-update --seeds 1 --workers 1", 1),
+        ("list scenarios", 0),
+        ("list mutants", 0),
+        ("list strategies", 0),
+        ("completions bash", 0),
+        ("run --scenarios steady --seed 3 --print-plan", 0),
+    ] {
+        let said = program.line(words);
+        assert_eq!(said.code, Some(code), "{words}: {said:?}");
+        assert!(said.out.ends_with('\n') && !said.out.ends_with("\n\n"), "{words}: {:?}", said.out);
+    }
+}
+
+#[test]
+fn a_failure_tells_what_to_do_next() {
+    let program = program();
+    for words in ["run --scenarios violates --seed 3", "sweep --scenarios violates --seeds 0..9"] {
+        let said = program.line(words);
+        let told = |what: &str| {
+            said.out.lines().find_map(|line| line.strip_prefix(what)).unwrap_or_else(|| panic!("{what}: {}", said.out))
+        };
+        let page = program.folder.path().join(told("a page of what happened: "));
+        assert!(page.ends_with("violates-3/report.html") && page.exists(), "{page:?}");
+        for what in ["a page of all failures: ", "a smaller run that fails alike: "] {
+            let again = program.say(&told(what).split(' ').skip(1).collect::<Vec<_>>());
+            assert_eq!(again.code, Some(0), "{what}: {again:?}");
+        }
+        let last = said.out.lines().next_back().unwrap_or_default();
+        assert!(last.contains(" replay artifacts/violates-3"), "{last}");
+    }
+    // Nothing can be seen of one that has ended its process.
+    let said = program.line("sweep --scenarios aborts --seeds 3..4 --jobs 1");
+    assert!(said.code == Some(1) && !said.out.contains(" shrink "), "{}", said.out);
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_panic() {
     let program = program();
     for words in [

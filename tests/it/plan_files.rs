@@ -28,9 +28,15 @@ const CASES: &[Case] = &[
     case("guillotine", "scenario", "scenario = \"guilotine\"", &["did you mean `guillotine`?", "known: steady"]),
     case("guillotine", "seed", "seed = \"x\"", &["\"x\"", "a whole number from 0 to 18446744073709551615"]),
     case("guillotine", "strategy", "strategy = \"best\"", &["unknown strategy `best`", "`round-robin`"]),
+    case(
+        "guillotine",
+        "strategy",
+        "strategy = \"randm\"",
+        &["unknown strategy `randm`; did you mean `random`?", "`urw`"],
+    ),
     case("guillotine", "latency", "latency = \"tape\"", &["`tape`", "nvme, ssd, hdd"]),
-    case("guillotine", "calm_ns", "clam_ns = 3", &["`clam_ns`", "`calm_ns`"]),
-    case("guillotine", "kind = \"kill\"", "kind = \"kil\"", &["`kil`", "`kill`", "`machine-crash`"]),
+    case("guillotine", "calm_ns", "clam_ns = 3", &["unknown field `clam_ns`; did you mean `calm_ns`? allowed: `"]),
+    case("guillotine", "kind = \"kill\"", "kind = \"kil\"", &["`kil`; did you mean `kill`?", "`machine-crash`"]),
     case("guillotine", "process = \"agent-1\"", "process = \"agent-9\"", &["process: `agent-9`", "agent-0 to agent-1"]),
     case("guillotine", "bytes", "bytes = -1", &["bytes: `-1`", "a whole number from 0 to 1000000"]),
     case("signal-flood", "bytes", "bytes = 99999999999", &["bytes: `99999999999`", "from 0 to 60000"]),
@@ -153,4 +159,28 @@ fn what_cannot_happen_in_one_of_several_scenarios_is_left_out_there_and_said_onc
     assert!(said.err.matches("warning:").count() == 1 && said.err.contains(warning), "{}", said.err);
     let quiet = program.line("sweep --scenarios sqlite-wal,guillotine --seeds 0..1 --faults failed-sync");
     assert!(quiet.code == Some(0) && !quiet.err.contains("warning:"), "{quiet:?}");
+}
+
+#[test]
+fn what_was_perhaps_meant_is_told_of_other_files_too() {
+    let program = program();
+    program.run("run --scenarios violates --seed 8");
+    let path = program.folder.path().join("artifacts/violates-8/reproducer.toml");
+    let text = std::fs::read_to_string(&path).expect("a reproducer").replacen("crash_points", "crash_point", 1);
+    std::fs::write(&path, text).expect("a file");
+    std::fs::write(
+        program.folder.path().join("faults.toml"),
+        "[[faults]]\nid = 1\nkind = \"kill\"\nproces = \"writer-0\"\n",
+    )
+    .expect("a file");
+    for (words, meant) in [
+        ("replay artifacts/violates-8", "unknown field `crash_point`; did you mean `crash_points`? allowed: `"),
+        (
+            "run --scenarios steady --faults faults.toml",
+            "unknown field `proces`; did you mean `process`? allowed: `id`",
+        ),
+    ] {
+        let said = program.line(words);
+        assert!(said.code == Some(2) && said.err.contains(meant), "{words}: {said:?}");
+    }
 }

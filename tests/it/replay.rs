@@ -190,6 +190,10 @@ fn a_failure_that_passes_for_no_reason_is_nondeterminism() {
     let said = program.line("replay artifacts/violates-8/reproducer.toml");
     assert_eq!(said.code, Some(5), "{said:?}");
     assert!(said.out.contains("nothing explains that it passes now"), "{}", said.out);
+    assert!(said.out.contains("  statics and thread-locals: they outlive a run"), "{}", said.out);
+    let compare = "compare artifacts/violates-8/trace.bin artifacts/violates-8/reproducer.toml";
+    assert!(said.out.contains(&format!(" {compare}\n")));
+    assert!(program.line(compare).out.starts_with("first is violates seed 8, second violates seed 9: "));
     // What explains it, is told instead.
     for (key, explains) in [
         ("sqlite_source_id", "recorded with SQLite 1"),

@@ -85,6 +85,8 @@ fn what_never_happens_is_told_when_a_sweep_is_long_enough() {
     let said = program().line("sweep --scenarios vacuous --seeds 0..100");
     assert_eq!(said.code, Some(4), "{said:?}");
     assert!(said.out.contains("never happened: flew (vacuous)"), "{}", said.out);
+    let row = said.out.lines().find(|line| line.contains("vacuous: did not happen")).unwrap_or_default();
+    assert!(row.ends_with(" flew │") && !said.out.contains(" 0 in 0 seeds"), "{}", said.out);
     let last = said.out.lines().last().expect("a last line");
     assert!(last.ends_with("sweep --scenarios vacuous --seeds 0..100"), "{last}");
     let (_, summary, said) = program().sweep("--scenarios vacuous,violates --seeds 0..100");
@@ -144,4 +146,18 @@ fn ctrl_c_tells_what_was_found() {
     assert_eq!((&summary["type"], &summary["interrupted"]), (&json!("summary"), &json!(true)));
     assert!(summary["failed"].as_u64().is_some_and(|failed| failed >= 4), "{summary}");
     assert_eq!(summary["fingerprints"].as_array().map(Vec::len), Some(2), "{summary}");
+}
+
+#[test]
+fn a_number_alone_is_told_as_what_it_was_taken_for() {
+    for (seeds, head) in [("5", "1 seed: 5, 1 run"), ("0..5", "seeds 5 from 0, 5 runs")] {
+        let said = program().line(&format!("sweep --scenarios steady --seeds {seeds} --jobs 1"));
+        let first = said.out.lines().next().unwrap_or_default();
+        assert_eq!(first, format!("sweep of steady: {head}, 1 worker"), "{said:?}");
+    }
+    let help = |command: &str| {
+        program().line(&format!("{command} --help")).out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(help("sweep").contains("`A` alone is that one seed, while `selftest`"), "{}", help("sweep"));
+    assert!(help("selftest").contains("N alone is 0..N, so many seeds; `sweep`"), "{}", help("selftest"));
 }

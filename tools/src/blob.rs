@@ -66,7 +66,7 @@ pub(crate) fn read(word: &str) -> Result<(Reproducer, Vec<String>)> {
     let mut text = String::new();
     let decoder = zstd::Decoder::new(&compressed[..]).map_err(|error| cut(&error))?;
     decoder.take(TEXT_BYTES_MAX).read_to_string(&mut text).map_err(|error| cut(&error))?;
-    let stored: Stored = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let stored: Stored = toml::from_str(&text).map_err(|error| wrong(refused::in_file(&error)))?;
     stored.plan.check().map_err(|refusal| wrong(refused::in_plan(&refusal)))?;
     let mut changed = Vec::new();
     if stored.seedstorm != env!("CARGO_PKG_VERSION") {

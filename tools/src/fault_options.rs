@@ -4,6 +4,7 @@ use crate::catalogue::{Known, alone, unknown};
 use crate::exit::{Problem, Result};
 use crate::file_kind::FileKind;
 use crate::plan_file;
+use crate::refused;
 use crate::stderr;
 use seedstorm_sim::Options;
 use seedstorm_sim::plan::{FaultKind, FaultPlan, Faults, read_faults};
@@ -89,7 +90,7 @@ fn file(path: &Path) -> Result<Vec<FaultPlan>> {
         Problem::usage(format!("--faults {}", FileKind::complaint(path, &[FileKind::Faults], why)))
     };
     let text = plan_file::read_text(path).map_err(|why| wrong(&why))?;
-    read_faults(&text).map_err(|error| wrong(&error))
+    read_faults(&text).map_err(|error| wrong(&refused::in_file(&error)))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::catalogue::Known;
 use crate::exit::Result;
 use crate::interrupt;
 use crate::report::EventLine;
-use crate::words::Narrator;
+use crate::words::{self, Narrator};
 use seedstorm_sim::kernel::{Listener, View};
 use seedstorm_sim::trace::Event;
 use seedstorm_sim::{Outcome, Plan, Settings};
@@ -95,10 +95,9 @@ fn with_some_events(
 }
 
 /// An event as people read it: time, step, process, and its words.
-pub(crate) fn line_of(event: &Event<'_>, view: &View<'_>, words: &str) -> EventLine {
-    let process = event.process.map_or("machine", |process| view.process(process).name);
-    let (seconds, rest_ns) = (event.time_ns / 1_000_000_000, event.time_ns % 1_000_000_000);
-    format!("{seconds:>4}.{rest_ns:09}s step {:<8} {process:<14} {words}", event.step)
+pub(crate) fn line_of(event: &Event<'_>, view: &View<'_>, said: &str) -> EventLine {
+    let process = event.process.map(|process| view.process(process).name);
+    words::line(event.time_ns, event.step, process, said)
 }
 
 /// Real time. A run never sees it.

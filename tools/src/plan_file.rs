@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn read(catalogue: Catalogue, path: &Path) -> Result<(Known, Plan)> {
     let wrong = |why: &dyn std::fmt::Display| Problem::Usage(FileKind::complaint(path, &[FileKind::Plan], why));
     let text = read_text(path).map_err(|why| wrong(&why))?;
-    let plan = Plan::from_toml(&text).map_err(|error| wrong(&error))?;
+    let plan = Plan::from_toml(&text).map_err(|error| wrong(&refused::in_file(&error)))?;
     let source = Source { path: path.to_owned(), text: Some(text) };
     let scenario = of_source(catalogue, &plan, Some(&source))?;
     Ok((scenario, plan))

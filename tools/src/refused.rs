@@ -41,8 +41,55 @@ pub(crate) fn in_plan(refusal: &Refusal) -> String {
     }
 }
 
+/// What is said of a file that can't be read: where serde names a word that it doesn't know and those that it does, with the one that was perhaps meant.
+pub(crate) fn in_file(error: &impl std::fmt::Display) -> String {
+    let message = error.to_string();
+    let name_begins = UNKNOWN.iter().find_map(|word| message.rfind(word).map(|place| place + word.len()));
+    let Some(from) = name_begins else { return message };
+    let Some((name, rest)) = message[from..].split_once('`') else { return message };
+    // Every other part stands between backticks.
+    let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    match (nearest(name, known.iter().copied()), rest.find('`')) {
+        (Some(near), Some(list)) => {
+            format!("{}{name}`; did you mean `{near}`? allowed: {}", &message[..from], &rest[list..])
+        }
+        _ => message,
+    }
+}
+
+/// How what is unknown is told.
+const UNKNOWN: [&str; 3] = ["unknown field `", "unknown variant `", "unknown strategy `"];
+
 /// What was perhaps meant, and what is allowed.
 fn instead(value: &str, allowed: &str) -> String {
     let meant = nearest(value, allowed.split(", ")).map_or(String::new(), |near| format!(" did you mean `{near}`?"));
     format!(";{meant} allowed: {allowed}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_perhaps_meant_in_a_file_is_told() {
+        let told = [
+            (
+                "line 2, `sed = 1`: unknown field `sed`, expected one of `scenario`, `seed`",
+                "line 2, `sed = 1`: unknown field `sed`; did you mean `seed`? allowed: `scenario`, `seed`",
+            ),
+            (
+                "unknown variant `kil`, expected `kill` or `pause`",
+                "unknown variant `kil`; did you mean `kill`? allowed: `kill` or `pause`",
+            ),
+            ("unknown strategy `urv`; allowed: `urw`", "unknown strategy `urv`; did you mean `urw`? allowed: `urw`"),
+            (
+                "unknown field `x`, expected one of `scenario`, `seed`",
+                "unknown field `x`, expected one of `scenario`, `seed`",
+            ),
+            ("line 1: the file is empty", "line 1: the file is empty"),
+        ];
+        for (message, words) in told {
+            assert_eq!(in_file(&message), words);
+        }
+    }
 }

@@ -1,11 +1,13 @@
 //! `replay`: a stored failure, a stored plan or a seed once more, and whether it came out as recorded.
 
+use crate::artifacts::TRACE_FILE;
 use crate::blob;
 use crate::catalogue::{Catalogue, Known};
 use crate::checked::Checked;
 use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwritten};
 use crate::fault_options;
+use crate::from_outside::USUAL_CAUSES;
 use crate::git_bisect;
 use crate::interrupt;
 use crate::keep;
@@ -23,6 +25,7 @@ use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::schedule::Turns;
 use seedstorm_sim::{Plan, Seed};
 use std::io::Write;
+use std::path::Path;
 
 /// What is run again.
 struct Again {
@@ -96,6 +99,10 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
         if exit == Exit::Pass && is_unexplained(reproducer, changed) {
             exit = Exit::Nondeterministic;
             replayed.differs.push(UNEXPLAINED.to_owned());
+            replayed.hints.extend(USUAL_CAUSES.map(str::to_owned));
+        }
+        if !replayed.reproduced {
+            replayed.hints.extend(compared(catalogue.program(), arguments.file.as_deref()));
         }
         result.replay = Some(replayed);
     }
@@ -203,6 +210,17 @@ fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
     Ok(Again { plan, recorded: None, note: None })
 }
 
+/// The command that shows where a run leaves the trace that was kept with its reproducer, if that is the folder of a failure.
+fn compared(program: &str, file: Option<&Path>) -> Option<String> {
+    let reproducer = reproducer::file_of(file?);
+    let kept = reproducer.with_file_name(TRACE_FILE);
+    if !kept.exists() || reproducer.file_name()? != reproducer::FILE {
+        return None;
+    }
+    let command = shell::line([program, "compare", &shell::path(&kept), &shell::path(&reproducer)]);
+    Some(format!("where it parts from what was recorded: {command}"))
+}
+
 /// What is not as it was recorded.
 fn compare(recorded: &Reproducer, result: &RunResult, drift: Option<String>) -> Replayed {
     let mut differs = Vec::new();
@@ -220,7 +238,7 @@ fn compare(recorded: &Reproducer, result: &RunResult, drift: Option<String>) -> 
     differ("steps", recorded.steps.to_string(), result.steps.to_string());
     let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(none);
     differ("trace hash", hash(&recorded.trace_hash), hash(&result.trace_hash));
-    Replayed { reproduced: differs.is_empty() && drift.is_none(), drift, differs }
+    Replayed { reproduced: differs.is_empty() && drift.is_none(), drift, differs, hints: Vec::new() }
 }
 
 fn command(program: &str, arguments: &ReplayArguments, outputs: Outputs) -> String {

@@ -5,6 +5,7 @@ use crate::checked::Checked;
 use crate::exit::{Problem, Result};
 use crate::file_kind::FileKind;
 use crate::plan_file;
+use crate::refused;
 use crate::report::RunResult;
 use seedstorm_sim::Plan;
 use seedstorm_sim::invariant::{CrashPoints, Violation};
@@ -201,7 +202,7 @@ pub(crate) fn read(path: &Path) -> Result<Replayable> {
         }
         return Plan::from_toml(&text)
             .map(|plan| Replayable::Plan(Box::new(plan)))
-            .map_err(|error| wrong(error.to_string()));
+            .map_err(|error| wrong(refused::in_file(&error)));
     }
     // Before the fields: a newer format may have others.
     let format = table.get("format").and_then(toml::Value::as_integer);
@@ -217,7 +218,7 @@ pub(crate) fn read(path: &Path) -> Result<Replayable> {
             format.unwrap_or(0)
         )));
     }
-    let stored: Stored = read_toml(&text).map_err(|error| wrong(error.to_string()))?;
+    let stored: Stored = read_toml(&text).map_err(|error| wrong(refused::in_file(&error)))?;
     stored.plan.check().map_err(|refusal| plan_file::refused(Some(path), &refusal))?;
     let turns = match &stored.turns {
         None => None,

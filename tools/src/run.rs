@@ -192,7 +192,8 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
     let mut drift_step = None;
     if let Some(drift) = measured.outcome.guided.and_then(|guided| guided.drift) {
         drift_step = Some(measured.outcome.steps_before_chaos + drift.step);
-        let replay = crate::report::Replayed { reproduced: false, drift: Some(drift.to_string()), differs: Vec::new() };
+        let drift = Some(drift.to_string());
+        let replay = crate::report::Replayed { reproduced: false, drift, differs: Vec::new(), hints: Vec::new() };
         result.replay = Some(replay);
     }
     Ok(Ran { result, last_events, unwritten, drift_step })

@@ -1,11 +1,10 @@
-//! Trace files on the real file system, and where two of them part. Their format is `sim`'s.
+//! Trace files on the real file system. Their format is `sim`'s; where two of them part is told by `parting`.
 
 use crate::exit::Result;
 use crate::keep::{self, Output};
 use anyhow::Context;
 use seedstorm_sim::Outcome;
 use seedstorm_sim::kernel::Listener;
-use seedstorm_sim::trace::drift;
 use seedstorm_sim::trace::file::{Ending, Reader, Writer};
 use std::fs::File;
 use std::io::BufReader;
@@ -46,17 +45,6 @@ impl Tracing {
         let written = written.and_then(Output::finish);
         written.with_context(|| format!("writing the trace {}", self.path.display()))
     }
-}
-
-/// The first step at which two traces differ, and what differs there; `None` if they are equal.
-///
-/// # Errors
-/// A file that can't be read or is no whole trace.
-pub(crate) fn first_difference(first: &Path, second: &Path) -> anyhow::Result<Option<(u64, String)>> {
-    let (mut first_trace, mut second_trace) = (open(first)?, open(second)?);
-    let found = drift::first_difference(&mut first_trace, &mut second_trace);
-    let found = found.with_context(|| format!("comparing {} with {}", first.display(), second.display()))?;
-    Ok(found.map(|difference| (difference.step(), difference.in_words(&first_trace.head().processes).to_string())))
 }
 
 /// Opens a trace.

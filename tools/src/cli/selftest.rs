@@ -21,7 +21,7 @@ pub(crate) struct SelftestArguments {
     #[arg(long, value_name = "all|A,B", default_value = "portfolio")]
     pub(crate) strategies: String,
 
-    /// Which seeds for each planted bug and strategy: how many from 0 on, or A..B.
+    /// Which seeds for each planted bug and strategy, A..B without B. N alone is 0..N, so many seeds; `sweep` takes it for one seed.
     #[arg(long, value_name = "N|A..B", default_value = "500", value_parser = seeds::parse_range_or_count)]
     pub(crate) seeds: Seeds,
 

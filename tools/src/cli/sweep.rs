@@ -20,7 +20,7 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "all|A,B", default_value = "all")]
     pub(crate) scenarios: String,
 
-    /// Which seeds, without the last; `A..=B` is with it, `A` alone is one seed.
+    /// Which seeds, without the last; `A..=B` is with it. `A` alone is that one seed, while `selftest` takes a number alone for so many seeds: `0..A` is that everywhere.
     #[arg(long, value_name = "A..B", value_parser = seeds::parse)]
     pub(crate) seeds: Seeds,
 

@@ -40,7 +40,7 @@ pub(crate) fn merge(catalogue: Catalogue, arguments: &MergeArguments) -> Result<
     };
     let mut sink = WithJunit::new(form, arguments.junit.junit.as_deref(), &commands)?;
     let names: Vec<&str> = asked.scenarios.iter().map(String::as_str).collect();
-    let (seeds, by) = (asked.seeds_in_words(), counted(arguments.files.len() as u64, "file"));
+    let (seeds, by) = (format!("seeds {}", asked.seeds_in_words()), counted(arguments.files.len() as u64, "file"));
     let runs = all.runs.len() as u64;
     sink.event(&RunEvent::SweepStarted { what: "merge", scenarios: &names, seeds: &seeds, runs, by: &by })
         .or_else(unless_closed)?;
@@ -112,6 +112,7 @@ fn one_of(all: &Sections, lines: &[Line]) -> Result<(RunResult, Option<Differenc
                     counted(result.steps, "step"),
                     other.steps
                 ),
+                traces: Vec::new(),
             });
         }
         // A failure is told, whoever had it.

@@ -45,6 +45,11 @@ struct Failure {
     /// The picture, seen from the folder.
     report: Option<String>,
     command: String,
+    /// Where it is kept, and under which name.
+    folder: PathBuf,
+    name: String,
+    /// Of one that has been shrunk: the name of the smallest, and how many steps it had.
+    smaller: Option<String>,
 }
 
 /// The page of a folder of artifacts. A failure that has a trace and no picture gets one.
@@ -61,6 +66,7 @@ pub(super) fn page_of_folder(catalogue: Catalogue, folder: &Path) -> Result<Stri
         return Err(Problem::usage(format!("{}: {what}", folder.display())));
     }
     failures.sort_by_key(|failure| (failure.steps_count, failure.seed));
+    let failures = one_each(failures);
     let mut groups: BTreeMap<&str, Vec<&Failure>> = BTreeMap::new();
     for failure in &failures {
         groups.entry(&failure.fingerprint).or_default().push(failure);
@@ -78,6 +84,27 @@ pub(super) fn page_of_folder(catalogue: Catalogue, folder: &Path) -> Result<Stri
         style: STYLE,
     };
     Ok(page.render().expect("a template writes to memory"))
+}
+
+/// The same failure once: what `shrink` has made of one is no other. They come with the fewest steps first, so that the command and the steps of a failure are those of its smallest copy,
+/// and its name is told.
+fn one_each(failures: Vec<Failure>) -> Vec<Failure> {
+    let mut each: Vec<Failure> = Vec::new();
+    for failure in failures {
+        let of = |failure: &Failure| {
+            let Failure { folder, scenario, seed, fingerprint, .. } = failure;
+            (folder.clone(), scenario.clone(), *seed, fingerprint.clone())
+        };
+        match each.iter_mut().find(|known| of(known) == of(&failure)) {
+            None => each.push(failure),
+            Some(known) => {
+                let name = known.name.clone();
+                known.smaller = Some(format!("{name}, the smallest; {} before", failure.steps));
+                known.report = known.report.take().or(failure.report);
+            }
+        }
+    }
+    each
 }
 
 /// Reproducers of a folder: TOML files in it and in the folders in it.
@@ -129,6 +156,9 @@ fn read(catalogue: Catalogue, folder: &Path, path: &Path) -> Result<Option<Failu
         message: message.lines().next().unwrap_or_default().to_owned(),
         report: picture(catalogue, folder, path, &command)?,
         command,
+        folder: path.parent().unwrap_or(folder).to_owned(),
+        name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        smaller: None,
     }))
 }
 
@@ -187,6 +217,10 @@ mod tests {
             fs::create_dir(&own).expect("a folder");
             fs::write(own.join("reproducer.toml"), reproducer(fingerprint, seed, steps)).expect("a file");
         }
+        // What was made of one by shrinking is no failure of its own, and comes as the smaller one.
+        for (name, steps) in [("shrunk.toml", 30), ("shrunk-2.toml", 20)] {
+            fs::write(folder.join("a b-1").join(name), reproducer("i/x", 1, steps)).expect("a file");
+        }
         fs::write(folder.join("a b-1").join(TRACE_FILE), made_up::failing()).expect("a file");
         fs::write(folder.join("plan.toml"), "format = 1\nscenario = \"storm\"\n").expect("a file");
         let page = page_of_folder(made_up::catalogue(), &folder).expect("they can be read");
@@ -194,6 +228,11 @@ mod tests {
         let place = |part: &str| page.find(part).unwrap_or_else(|| panic!("{part} is not in {page}"));
         assert!(place("i/x") < place("i/y"), "the larger group comes first");
         assert!(place("</span> 2</td>") < place("</span> 1</td>"), "the shortest of a group comes first");
+        assert!(
+            page.contains("shrunk-2.toml, the smallest; 90 before") && page.contains("b-1/shrunk-2.toml"),
+            "{page}"
+        );
+        assert!(!page.contains("b-1/reproducer.toml"), "{page}");
         // The picture that a trace allows is made, and the link leads to it.
         assert!(page.contains("href=\"a%20b-1/report.html\"") && folder.join("a b-1").join(PICTURE_FILE).exists());
         assert!(page.contains("first &#60;b&#62;") && !page.contains("more<"), "one line, escaped");

@@ -1,9 +1,11 @@
 //! Output for people: what was drawn first, the verdict last. No field of the machine output is defined here.
 
+use super::next_steps::next_steps;
 use super::{
     Compared, JudgedBudget, Longest, Metric, RunEvent, RunResult, Screen, Sink, SweepSummary, counted, grouped,
 };
 use crate::budget::{Ratio, latency_of};
+use crate::from_outside::USUAL_CAUSES;
 use crate::shell;
 use comfy_table::{Cell, CellAlignment, Table};
 use seedstorm_sim::Plan;
@@ -11,6 +13,7 @@ use seedstorm_sim::metrics::{Nanoseconds, Quantiles};
 use seedstorm_sim::plan::StrategyPlan;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// How many missing parts are told one by one.
 const MISSING_MAX: usize = 10;
@@ -21,13 +24,16 @@ pub(crate) struct Human<W> {
     screen: Screen,
     /// Whether failures are told as words, too: long ones, which only logs want.
     tells_words: bool,
+    /// Whether something has been told, which an empty line sets off from what comes next.
+    has_told: bool,
 }
 
 impl<W: Write> Human<W> {
     /// Writes to `output`, which can show so much. Where the environment says `CI`, as services for continuous integration do, a log may be all that is kept of a
     /// failure: then it is told as one word, too.
     pub(crate) fn new(output: W, screen: Screen) -> Human<W> {
-        Human { output, screen, tells_words: std::env::var_os("CI").is_some_and(|value| !value.is_empty()) }
+        let tells_words = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
+        Human { output, screen, tells_words, has_told: false }
     }
 
     fn verdict(&self, passed: bool) -> &'static str {
@@ -41,6 +47,9 @@ impl<W: Write> Human<W> {
 
     fn drawn(&mut self, plan: &Plan, note: Option<&str>) -> io::Result<()> {
         let output = &mut self.output;
+        if std::mem::replace(&mut self.has_told, true) {
+            writeln!(output)?;
+        }
         writeln!(output, "{} seed {}", plan.scenario, plan.seed.0)?;
         let mut row = |name: &str, value: &str| writeln!(output, "  {name:<24} {value}");
         if let Some(note) = note {
@@ -90,8 +99,8 @@ impl<W: Write> Human<W> {
                 "not as recorded"
             };
             writeln!(self.output, "replay: {is}")?;
-            for difference in replay.drift.iter().chain(&replay.differs) {
-                writeln!(self.output, "  {difference}")?;
+            for line in replay.drift.iter().chain(&replay.differs).chain(&replay.hints) {
+                writeln!(self.output, "  {line}")?;
             }
         }
         if !last_events.is_empty() {
@@ -117,7 +126,9 @@ impl<W: Write> Human<W> {
         if let Some(word) = result.repro.as_ref().filter(|_| self.tells_words) {
             writeln!(self.output, "without it: {}", by_word(word))?;
         }
-        writeln!(self.output)?;
+        for line in next_steps(result.reproducer.as_deref().into_iter()) {
+            writeln!(self.output, "{line}")?;
+        }
         self.output.flush()
     }
 
@@ -164,7 +175,7 @@ impl<W: Write> Human<W> {
                 "not judged: whether all happened that must happen sometimes (draws restricted by {options})"
             )?;
         }
-        for difference in &summary.differences {
+        for (number, difference) in summary.differences.iter().enumerate() {
             let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(|| "no result".to_owned());
             let (first, second) = (hash(&difference.first_hash), hash(&difference.second_hash));
             writeln!(
@@ -172,7 +183,22 @@ impl<W: Write> Human<W> {
                 "\nnot deterministic: {} seed {}: {first}, then {second}",
                 difference.scenario, difference.seed
             )?;
-            writeln!(self.output, "  {}", difference.first_difference)?;
+            // The others most likely differ for the same cause.
+            let lines = if number == 0 { usize::MAX } else { 1 };
+            for line in difference.first_difference.lines().take(lines) {
+                writeln!(self.output, "  {line}")?;
+            }
+            if let [first, second] = &difference.traces[..] {
+                let [first, second] = [first, second].map(|trace| shell::path(Path::new(trace)));
+                let command = shell::line([&shell::program(), "compare", &first, &second]);
+                writeln!(self.output, "  more of it: {command}")?;
+            }
+        }
+        if !summary.differences.is_empty() {
+            writeln!(self.output)?;
+            for line in USUAL_CAUSES {
+                writeln!(self.output, "{line}")?;
+            }
         }
         for group in &summary.fingerprints {
             writeln!(self.output, "\n{} × {}", group.seeds.len(), group.fingerprint)?;
@@ -185,7 +211,14 @@ impl<W: Write> Human<W> {
                 writeln!(self.output, "  without it: {}", by_word(word))?;
             }
         }
-        writeln!(self.output)?;
+        let reproducers = summary.fingerprints.iter().flat_map(|group| &group.reproducers);
+        let next_steps = next_steps(reproducers.map(String::as_str));
+        if !next_steps.is_empty() {
+            writeln!(self.output)?;
+        }
+        for line in next_steps {
+            writeln!(self.output, "{line}")?;
+        }
         self.output.flush()
     }
 }
@@ -196,11 +229,11 @@ impl<W: Write> Sink for Human<W> {
             RunEvent::Drawn { plan, note } => self.drawn(plan, *note),
             RunEvent::Ended { result, last_events } => self.ended(result, last_events),
             RunEvent::Interrupted { plan, reached } => {
-                writeln!(self.output, "\nINTERRUPTED {} seed {} {reached}: no verdict\n", plan.scenario, plan.seed.0)
+                writeln!(self.output, "\nINTERRUPTED {} seed {} {reached}: no verdict", plan.scenario, plan.seed.0)
             }
             RunEvent::SweepStarted { what, scenarios, seeds, runs, by } => {
                 let (names, runs) = (scenarios.join(", "), counted(*runs, "run"));
-                writeln!(self.output, "{what} of {names}: seeds {seeds}, {runs}, {by}")?;
+                writeln!(self.output, "{what} of {names}: {seeds}, {runs}, {by}")?;
                 self.output.flush()
             }
             RunEvent::SweepSeed(result) => match result.violations.first() {
@@ -219,7 +252,8 @@ impl<W: Write> Sink for Human<W> {
             RunEvent::Done { reproduce } => match reproduce {
                 None => self.output.flush(),
                 Some(command) => {
-                    writeln!(self.output, "{command}")?;
+                    // Apart from the rest, as it is the one to paste.
+                    writeln!(self.output, "\n{command}")?;
                     self.output.flush()
                 }
             },
@@ -378,9 +412,14 @@ fn summary_of_sweep(summary: &SweepSummary, screen: Screen) -> Table {
         add(&mut table, "workers replaced", summary.workers_replaced);
     }
     for (scenario, events) in &summary.coverage {
-        for (name, coverage) in events {
+        for (name, coverage) in events.iter().filter(|(_, coverage)| coverage.total > 0) {
             let times = format!("{} in {}", grouped(coverage.total), counted(coverage.seeds, "seed"));
             add(&mut table, &format!("{scenario}: {name}"), times);
+        }
+        let never: Vec<&str> =
+            events.iter().filter(|(_, coverage)| coverage.total == 0).map(|(name, _)| name.as_str()).collect();
+        if !never.is_empty() {
+            add(&mut table, &format!("{scenario}: did not happen"), some_a_line(&never, 2));
         }
     }
     table
@@ -397,7 +436,13 @@ fn counts(counts: &BTreeMap<String, u64>) -> String {
         return "none".to_owned();
     }
     let all: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {}", grouped(*count))).collect();
-    all.chunks(3).map(|line| line.join(", ")).collect::<Vec<_>>().join(",\n")
+    some_a_line(&all, 3)
+}
+
+/// `a, b`, with so many in a line.
+fn some_a_line<T: AsRef<str>>(all: &[T], count: usize) -> String {
+    let line = |some: &[T]| some.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    all.chunks(count).map(line).collect::<Vec<_>>().join(",\n")
 }
 
 /// `12: a 3, b 9`.

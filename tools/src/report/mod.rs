@@ -3,6 +3,7 @@
 mod human;
 mod json;
 mod junit;
+mod next_steps;
 mod numbers;
 mod result;
 mod summary;
@@ -57,7 +58,7 @@ pub(crate) enum RunEvent<'a> {
         what: &'static str,
         /// The names of its scenarios.
         scenarios: &'a [&'a str],
-        /// The seeds, in words.
+        /// The seeds, in words: `seeds 0..9`, `1 seed: 5`.
         seeds: &'a str,
         /// How many runs there will be: seeds times scenarios.
         runs: u64,

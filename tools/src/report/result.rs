@@ -59,6 +59,9 @@ pub(crate) struct Replayed {
     pub(crate) drift: Option<String>,
     /// What differs from the recording, if something does.
     pub(crate) differs: Vec<String>,
+    /// What shows more of it, and what the cause may be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hints: Vec<String>,
 }
 
 /// What one run came to.

@@ -60,8 +60,11 @@ pub(crate) struct Difference {
     /// The shard of the sweep that it was run in, if that was shared out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shard: Option<Shard>,
-    /// What differs there, in words.
+    /// What differs there, in words; the first line says where.
     pub(crate) first_difference: String,
+    /// The traces of two runs that differ, if they were kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) traces: Vec<String>,
 }
 
 /// The run in which a latency was longest; against a baseline, in which it has grown most.

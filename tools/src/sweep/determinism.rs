@@ -2,13 +2,32 @@
 
 use super::protocol::{Also, Answer, Request, WantedOf};
 use super::watchdog::{Asked, TIMED_OUT, Worker};
+use crate::parting::{self, Side};
 use crate::report::{Difference, RunResult, counted};
-use crate::traced;
+use anyhow::anyhow;
 use seedstorm_sim::invariant::Violation;
 use std::path::{Path, PathBuf};
 
 /// How often two traces are taken to find a difference again that has been seen once.
 const ATTEMPTS: u32 = 4;
+
+/// How many events are told before a difference, and after it: `compare` tells as many as one likes.
+const CONTEXT: usize = 3;
+
+/// Where two runs differ.
+struct Located {
+    step: Option<u64>,
+    words: String,
+    /// Both traces, if they were kept.
+    traces: Vec<String>,
+}
+
+impl Located {
+    /// Nowhere that could be told.
+    fn words(words: String) -> Located {
+        Located { step: None, words, traces: Vec::new() }
+    }
+}
 
 /// How workers are asked.
 pub(crate) struct Asking<'a> {
@@ -46,23 +65,34 @@ pub(crate) fn check(
     let mut fresh = Worker::start()?;
     let second = fresh.ask(WantedOf::Seed(request), asking.limit_ns, asking.is_wanted)?;
     *workers_lost += u64::from(matches!(second, Asked::Lost(_)));
-    let (second_hash, difference) = match second {
+    let (second_hash, located) = match second {
         Asked::Abandoned => return Ok(Second::Abandoned),
         Asked::Answered(Answer::Ended { result, .. }) if first.did_the_same(&result) => return Ok(Second::Same),
         Asked::Answered(Answer::Ended { result, .. }) => {
             let located = locate(request, used, asking, workers_lost)?;
-            (result.trace_hash.clone(), located.unwrap_or_else(|| (None, unlocated(first, &result))))
+            (result.trace_hash.clone(), located.unwrap_or_else(|| Located::words(unlocated(first, &result))))
         }
         Asked::Answered(Answer::Refused(why) | Answer::Failed(why)) => {
-            (None, (None, format!("the second run did not begin: {why}")))
+            (None, Located::words(format!("the second run did not begin: {why}")))
         }
-        Asked::Answered(Answer::Tried { .. }) => (None, (None, "the second run was of something else".to_owned())),
+        Asked::Answered(Answer::Tried { .. }) => {
+            (None, Located::words("the second run was of something else".to_owned()))
+        }
         Asked::Lost(violation) if violation.invariant == TIMED_OUT => return Ok(Second::TimedOut(violation)),
-        Asked::Lost(violation) => (None, (None, format!("the second run: {}", violation.message))),
+        Asked::Lost(violation) => (None, Located::words(format!("the second run: {}", violation.message))),
     };
-    let (step, first_difference) = difference;
+    let Located { step, words: first_difference, traces } = located;
     let (scenario, seed, first_hash) = (request.scenario.clone(), request.seed, first.trace_hash.clone());
-    Ok(Second::Differs(Difference { scenario, seed, first_hash, second_hash, step, shard: None, first_difference }))
+    Ok(Second::Differs(Difference {
+        scenario,
+        seed,
+        first_hash,
+        second_hash,
+        step,
+        shard: None,
+        first_difference,
+        traces,
+    }))
 }
 
 /// What is known when traces tell nothing.
@@ -84,19 +114,19 @@ fn locate(
     used: &mut Option<Worker>,
     asking: &Asking<'_>,
     workers_lost: &mut u64,
-) -> anyhow::Result<Option<(Option<u64>, String)>> {
+) -> anyhow::Result<Option<Located>> {
     let Some(folder) = asking.artifacts else {
         return Ok(None);
     };
     if let Err(error) = std::fs::create_dir_all(folder) {
-        return Ok(Some((None, format!("{}: no place for traces to compare: {error}", folder.display()))));
+        return Ok(Some(Located::words(format!("{}: no place for traces to compare: {error}", folder.display()))));
     }
     for _ in 0..ATTEMPTS {
         let paths = trace_paths(request, folder);
         match traced_pair(request, used, &paths, asking, workers_lost) {
             Ok(Some((step, words))) => {
-                let kept = format!("{words}; the traces: {}, {}", paths[0].display(), paths[1].display());
-                return Ok(Some((Some(step), kept)));
+                let traces = paths.map(|path| path.display().to_string()).into();
+                return Ok(Some(Located { step: Some(step), words, traces }));
             }
             without => {
                 for path in &paths {
@@ -120,7 +150,15 @@ fn traced_pair(
 ) -> anyhow::Result<Option<(u64, String)>> {
     let is_whole = trace(request, used.take(), &paths[0], asking, workers_lost)?
         && trace(request, None, &paths[1], asking, workers_lost)?;
-    if is_whole { traced::first_difference(&paths[0], &paths[1]) } else { Ok(None) }
+    if is_whole { first_difference(&paths[0], &paths[1]) } else { Ok(None) }
+}
+
+/// The first step at which two traces differ, and how, in words.
+fn first_difference(first: &Path, second: &Path) -> anyhow::Result<Option<(u64, String)>> {
+    let open = |path: &Path| Side::open(path, path).map_err(|problem| anyhow!("{problem}"));
+    let mut sides = [open(first)?, open(second)?];
+    let parting = parting::part(&mut sides, CONTEXT).map_err(|problem| anyhow!("{problem}"))?;
+    Ok(parting.exact.as_ref().map(|place| (place.step, parting.to_string())))
 }
 
 /// Two names that nothing has: a process of the same number may have kept its traces there.

@@ -138,7 +138,11 @@ pub(crate) fn tell(
 
 /// The seeds in words, and which of them a shard has.
 fn of_shard(seeds: Seeds, shard: Option<Shard>) -> String {
-    let all = format!("{} from {}", seeds.count, seeds.first);
+    let all = match seeds {
+        // A number alone is one seed here, and a number of seeds elsewhere: this says which was understood.
+        Seeds { first, count: 1 } => format!("1 seed: {first}"),
+        Seeds { first, count } => format!("seeds {count} from {first}"),
+    };
     match shard {
         None => all,
         Some(shard) => format!("{all}, of them {} in shard {shard}", shard.len(seeds)),

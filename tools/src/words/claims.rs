@@ -1,5 +1,6 @@
 //! What claims say, in words: those of `sim` and of the model; those of the clients of sqlite-wal are in `clients`. Of others is told what their scenario says of them (`Scenario::claims`), or kind and length.
 
+use super::body::after_colon;
 use super::clients::of_client;
 use seedstorm_model::bus::{ClockCopyRefused, QueueFull, SignalHeldBack};
 use seedstorm_model::claims as model;
@@ -17,14 +18,17 @@ use std::sync::OnceLock;
 const LISTED_MAX: usize = 4;
 
 /// A claim in words.
-pub(crate) fn in_words(event: &Event<'_>, kind: &str, len_bytes: usize) -> String {
+pub(crate) fn in_words(event: &Event<'_>, kind: &str, content: &[u8]) -> String {
     // Its own first: a scenario may call a claim as the model does.
     let words = of_scenario(event, kind)
         .or_else(|| of_lock(event, kind))
         .or_else(|| of_operation(event, kind))
         .or_else(|| of_day(event, kind));
     let words = words.or_else(|| of_signal(event, kind)).or_else(|| of_client(event, kind));
-    words.unwrap_or_else(|| format!("claims {kind} ({len_bytes} bytes, of a kind that is not in `Scenario::claims`)"))
+    words.unwrap_or_else(|| {
+        let (len_bytes, begins) = (content.len(), after_colon(content));
+        format!("claims {kind} ({len_bytes} bytes, of a kind that is not in `Scenario::claims`){begins}")
+    })
 }
 
 /// The kinds of claim that this program's scenarios tell of. What is told depends on the program, not on the run.
@@ -246,7 +250,7 @@ mod tests {
 
     fn told(kind: &str, bytes: &[u8]) -> String {
         let body = Body::Claim { kind, bytes };
-        in_words(&Event { step: 1, time_ns: 1, process: None, task: None, boot: 1, body }, kind, bytes.len())
+        in_words(&Event { step: 1, time_ns: 1, process: None, task: None, boot: 1, body }, kind, bytes)
     }
 
     #[test]
@@ -260,10 +264,13 @@ mod tests {
         let words = "acknowledges agent-3#7: read key-1 version 2, wrote key-1 version 3";
         assert_eq!(told("committed", &committed), words);
         // Of an unknown kind, or of a known one that says something else.
-        assert_eq!(told("counted", &[1, 2]), "claims counted (2 bytes, of a kind that is not in `Scenario::claims`)");
+        assert_eq!(
+            told("counted", &[1, 2]),
+            "claims counted (2 bytes, of a kind that is not in `Scenario::claims`): 0x0102"
+        );
         assert_eq!(
             told("committed", &[255]),
-            "claims committed (1 bytes, of a kind that is not in `Scenario::claims`)"
+            "claims committed (1 bytes, of a kind that is not in `Scenario::claims`): 0xff"
         );
     }
 }

@@ -1,9 +1,11 @@
 //! Events in plain words, with the names of files that they touch and what claims say. Words without any memory, for logs, are `sim`'s `trace::layer`.
 
+mod body;
 mod claims;
 mod clients;
 mod files;
 
+pub(crate) use body::beginning;
 pub(crate) use claims::learn;
 
 use files::FileNames;
@@ -44,7 +46,7 @@ impl Narrator {
                 self.call(*kind, *object, *arguments, *result, data)
             }
             Body::Blocked { kind, object } => format!("{} must wait", self.of_object(*kind, *object)),
-            Body::Claim { kind, bytes } => claims::in_words(event, kind, bytes.len()),
+            Body::Claim { kind, bytes } => claims::in_words(event, kind, bytes),
             Body::Fault { kind, .. } => match short(kind.about()) {
                 Some(about) => format!("FAULT {}: {about}", kind.name()),
                 None => format!("FAULT {}", kind.name()),
@@ -123,7 +125,7 @@ impl Narrator {
             CallKind::SharedLock => {
                 format!("{} {}", self.of_object(kind, object), slots(SharedLockCall::of(arguments)))
             }
-            CallKind::Send | CallKind::Receive => return self.message(kind, object, arguments, result),
+            CallKind::Send | CallKind::Receive => return self.message(kind, object, arguments, result, data),
             _ if first == object && second == 0 => self.of_object(kind, object),
             _ if arguments != [0; 2] => format!("{} ({first}, {second})", self.of_object(kind, object)),
             _ => self.of_object(kind, object),
@@ -142,21 +144,37 @@ impl Narrator {
         text
     }
 
-    fn message(&self, kind: CallKind, object: u64, arguments: [u64; 2], result: Result<u64, Errno>) -> String {
+    fn message(
+        &self,
+        kind: CallKind,
+        object: u64,
+        arguments: [u64; 2],
+        result: Result<u64, Errno>,
+        data: &[u8],
+    ) -> String {
         let [from, to] = arguments.map(MailboxKey);
         let end = |key: MailboxKey| match key.process() {
             None => "nobody".to_owned(),
             Some(id) => self.processes.get(id.0 as usize).cloned().unwrap_or_else(|| format!("process {}", id.0)),
         };
         match (kind, result) {
-            (CallKind::Send, Ok(len)) => format!("send {len} bytes to {}", end(to)),
+            (CallKind::Send, Ok(len)) => format!("send {len} bytes to {}{}", end(to), body::after_colon(data)),
             (CallKind::Send, Err(error)) => format!("send to {} failed: {error}", end(to)),
             (_, Err(error)) => format!("receive failed: {error}"),
             (_, Ok(_)) if object == to.0 => "receive: nothing has come".to_owned(),
-            (_, Ok(len)) => format!("receive {len} bytes from {}", end(from)),
+            (_, Ok(len)) => format!("receive {len} bytes from {}{}", end(from), body::after_colon(data)),
         }
     }
 }
+
+/// An event as people read it: time, step, process (`None`: the machine), and its words.
+pub(crate) fn line(time_ns: u64, step: u64, process: Option<&str>, words: &str) -> String {
+    let (seconds, rest_ns) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000);
+    format!("{seconds:>4}.{rest_ns:09}s step {step:<8} {:<14} {words}", process.unwrap_or(MACHINE))
+}
+
+/// The machine's name among those of processes.
+pub(crate) const MACHINE: &str = "machine";
 
 /// The first clause of a description; nothing where it goes by fields of the plan.
 fn short(about: &str) -> Option<&str> {
@@ -238,8 +256,14 @@ mod tests {
             (call(CallKind::SharedLock, 9, [1, 10], Ok(0), b""), "shm-lock #9 takes alone WRITE"),
             (call(CallKind::SharedLock, 9, [0x301, 9], Ok(0), b""), "shm-lock #9 gives back READ0"),
             (call(CallKind::DatabaseLock, 7, [1, 0], Ok(0), b""), "db-lock /f to SHARED"),
-            (call(CallKind::Send, 1 << 40 | 1, [1 << 16 | 7, 2 << 16 | 7], Ok(5), b""), "send 5 bytes to a-1"),
-            (call(CallKind::Receive, 1 << 40 | 1, [1 << 16 | 7, 2 << 16 | 7], Ok(5), b""), "receive 5 bytes from a-0"),
+            (
+                call(CallKind::Send, 1 << 40 | 1, [1 << 16 | 7, 2 << 16 | 7], Ok(5), b"hello"),
+                "send 5 bytes to a-1: \"hello\"",
+            ),
+            (
+                call(CallKind::Receive, 1 << 40 | 1, [1 << 16 | 7, 2 << 16 | 7], Ok(5), b"\x85\0\0\0\0"),
+                "receive 5 bytes from a-0: 0x8500000000",
+            ),
             (call(CallKind::Receive, 2 << 16 | 7, [0, 2 << 16 | 7], Ok(0), b""), "receive: nothing has come"),
             (call(CallKind::Sleep, 0, [5_952_373, 0], Ok(0), b""), "sleep 5.95 ms"),
         ];
