@@ -56,7 +56,9 @@ pub(crate) fn check(
         Asked::Answered(Answer::Refused(why) | Answer::Failed(why)) => {
             (None, (None, format!("the second run did not begin: {why}")))
         }
-        Asked::Answered(Answer::Tried { .. }) => (None, (None, "the second run was of something else".to_owned())),
+        Asked::Answered(Answer::Tried { .. } | Answer::At(_)) => {
+            (None, (None, "the second run was of something else".to_owned()))
+        }
         Asked::Lost(violation) if violation.invariant == TIMED_OUT => return Ok(Second::TimedOut(violation)),
         Asked::Lost(violation) => (None, (None, format!("the second run: {}", violation.message))),
     };
