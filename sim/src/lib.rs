@@ -25,7 +25,7 @@ pub mod trace;
 
 pub use blocking::Os;
 pub use errno::Errno;
-pub use kernel::{Exit, Outcome, Settings, View, World, count_steps, run, run_series};
+pub use kernel::{Beat, Exit, Outcome, Settings, View, World, count_steps, run, run_series};
 pub use plan::{Options, Plan, Scenario};
 pub use seed::{Draw, Seed, Stream};
 pub use sys::Sys;

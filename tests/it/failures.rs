@@ -36,6 +36,12 @@ fn a_worker_that_hangs_is_ended() {
     assert_eq!(failed_seeds(&lines), [3, 8]);
     assert_eq!(lines[3]["violations"][0]["invariant"], json!("worker-timed-out"));
     assert_eq!(summary["fingerprints"][0]["seeds"], json!([3, 8]));
+    assert_eq!(summary["fingerprints"][0]["fingerprint"], json!("worker-timed-out/process/writer/hung"));
+    let message = lines[3]["violations"][0]["message"].as_str().expect("a message");
+    let (who, what) =
+        message.lines().next().and_then(|line| line.split_once(" has made no system call, since step ")).expect("who");
+    assert!(who.starts_with("writer-") && who.ends_with(" (task 0)"), "{message}");
+    assert!(what.ends_with("; the seed's 2.00 s of real time are over"), "{message}");
 }
 
 #[test]
@@ -46,7 +52,7 @@ fn a_second_run_that_hangs_is_a_failure_and_no_difference() {
     assert_eq!(failed_seeds(&lines), [3]);
     assert_eq!(lines[3]["violations"][0]["invariant"], json!("worker-timed-out"));
     assert_eq!((&summary["differences"], &summary["run_twice"]), (&json!([]), &json!(0)));
-    assert_eq!(summary["fingerprints"][0]["fingerprint"], json!("worker-timed-out/process/-/hung"));
+    assert_eq!(summary["fingerprints"][0]["fingerprint"], json!("worker-timed-out/process/writer/hung"));
 }
 
 #[test]

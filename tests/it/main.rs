@@ -7,6 +7,7 @@ mod commits;
 mod crash_points;
 mod determinism;
 mod failures;
+mod hangs;
 mod hashes;
 mod interruptions;
 mod json;

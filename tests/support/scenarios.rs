@@ -27,6 +27,14 @@ enum Habit {
     Hang,
     /// Hangs only in the first run of a process.
     HangFresh,
+    /// As `Hang`, in blocking code.
+    HangBlocking,
+    /// Takes a lock of std that it has already.
+    LockTwice,
+    /// The scenario's own set-up does not end.
+    HangSetUp,
+    /// An invariant does not end.
+    HangInvariant,
     Panic,
     /// What it does depends on the runs before it in the process.
     Remember,
@@ -64,6 +72,14 @@ const OWN: &[Test] = &[
         about: "hangs in bad seeds that are the first of their process",
         habit: Habit::HangFresh,
     },
+    Test {
+        name: "hangs-blocking",
+        about: "makes no system call for ever in blocking code in bad seeds",
+        habit: Habit::HangBlocking,
+    },
+    Test { name: "locks-twice", about: "locks what it has locked, of std, in bad seeds", habit: Habit::LockTwice },
+    Test { name: "hangs-set-up", about: "its set-up does not end in bad seeds", habit: Habit::HangSetUp },
+    Test { name: "hangs-invariant", about: "an invariant does not end in bad seeds", habit: Habit::HangInvariant },
     Test { name: "panics", about: "panics in bad seeds", habit: Habit::Panic },
     Test { name: "remembers", about: "counts its runs in a static", habit: Habit::Remember },
     Test { name: "violates", about: "breaks an invariant in bad seeds", habit: Habit::Violate },
@@ -80,6 +96,13 @@ fn is_bad(seed: Seed) -> bool {
 }
 
 static RUNS_BEFORE: AtomicU64 = AtomicU64::new(0);
+
+impl Test {
+    /// The role of its processes.
+    fn role(&self) -> &'static str {
+        if self.habit == Habit::HangBlocking { "clerk" } else { "writer" }
+    }
+}
 
 impl Scenario for Test {
     fn name(&self) -> &'static str {
@@ -139,13 +162,16 @@ impl Scenario for Test {
             Habit::None
         };
         assert!(habit != Habit::BadSetUp, "this set-up is bad");
+        if habit == Habit::HangSetUp {
+            hang();
+        }
         let before = RUNS_BEFORE.fetch_add(1, Ordering::Relaxed);
         let rounds = plan.setting_u64("rounds", 4);
         let workers = if habit == Habit::Idle { 0 } else { plan.setting_u64("workers", 3) };
         for index in 0..workers as u32 {
-            world.process("writer", index, move |sys| write_files(sys, habit, rounds, before));
+            world.process(self.role(), index, move |sys| write_files(sys, habit, rounds, before));
         }
-        world.invariant(Watch { breaks: habit == Habit::Violate, writes: 0 });
+        world.invariant(Watch { breaks: habit == Habit::Violate, hangs: habit == Habit::HangInvariant, writes: 0 });
     }
 
     fn coverage(&self) -> &'static [&'static str] {
@@ -183,19 +209,43 @@ async fn misbehave(sys: &Sys, habit: Habit, before: u64) {
     match habit {
         Habit::HangFresh | Habit::AbortFresh if before > 0 => {}
         Habit::Abort | Habit::AbortFresh => std::process::abort(),
-        Habit::Hang | Habit::HangFresh => loop {
-            std::hint::spin_loop();
-        },
+        Habit::Hang | Habit::HangFresh => hang(),
+        Habit::HangBlocking => {
+            sys.blocking(|os| {
+                os.yield_now();
+                hang()
+            })
+            .await
+        }
+        Habit::LockTwice => {
+            let account = std::sync::Mutex::new(7);
+            let held = account.lock().expect("nobody panics with it");
+            let _ = sys.entropy().below(*account.lock().expect("nobody panics with it") + *held);
+        }
         Habit::Panic => panic!("{} has had enough", sys.name()),
         Habit::Remember => drop(sys.sleep(1_000_000 + before).await),
         Habit::Print => print!("{{\"half\": of a line"),
-        Habit::None | Habit::Violate | Habit::BadSetUp | Habit::Refuse | Habit::Vacuous | Habit::Idle => {}
+        Habit::None
+        | Habit::Violate
+        | Habit::BadSetUp
+        | Habit::HangSetUp
+        | Habit::HangInvariant
+        | Habit::Refuse
+        | Habit::Vacuous
+        | Habit::Idle => {}
+    }
+}
+
+fn hang() {
+    loop {
+        std::hint::spin_loop();
     }
 }
 
 /// Counts writes, and finds too many of them where it is asked to.
 struct Watch {
     breaks: bool,
+    hangs: bool,
     writes: u64,
 }
 
@@ -213,6 +263,9 @@ impl Invariant for Watch {
             return Ok(());
         }
         self.writes += 1;
+        if self.hangs && self.writes == 3 {
+            hang();
+        }
         view.cover("wrote");
         view.count("transactions", 1);
         view.latency("lock_acquire_ns", 1_000 + self.writes);

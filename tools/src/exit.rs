@@ -1,5 +1,6 @@
 //! Exit codes, and the problems that end a command before it has a verdict. Which verdict a run has is in `report`.
 
+use crate::hang::Hang;
 use crate::interrupt::Reached;
 use std::io;
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ pub(crate) enum Problem {
     OutputClosed,
     /// A signal ended it.
     Interrupted(Interrupted),
+    /// Code that makes no system call: what it hangs in is a violation, and nothing else can be run.
+    Hung(Box<Hang>),
     /// The harness or the machine it runs on is broken.
     Internal(anyhow::Error),
 }
@@ -78,6 +81,7 @@ impl std::fmt::Display for Problem {
             Problem::Usage(message) => f.write_str(message),
             Problem::OutputClosed => f.write_str("the output was closed"),
             Problem::Interrupted(when) => write!(f, "interrupted: {when}"),
+            Problem::Hung(hang) => hang.fmt(f),
             Problem::Internal(error) => write!(f, "{error:#}"),
         }
     }

@@ -22,6 +22,7 @@ mod fault_options;
 mod file_kind;
 mod from_outside;
 mod git_bisect;
+mod hang;
 mod interrupt;
 mod keep;
 mod list;
@@ -91,6 +92,11 @@ fn main_here(scenarios: &'static [Known]) -> Exit {
         Ok(exit) => exit,
         Err(Problem::OutputClosed) => Exit::Pass,
         Err(Problem::Usage(message)) => complain("error", &message, Exit::Usage),
+        // Whoever could say more has done so. It would hang again where it has, so what was called is what shows it.
+        Err(Problem::Hung(hang)) => {
+            stderr::say(format_args!("{hang}\n\n{}", shell::called()));
+            Exit::Violated
+        }
         Err(Problem::Interrupted(when)) => complain("interrupted", &when.to_string(), Exit::Interrupted),
         Err(Problem::Internal(error)) => complain("internal error", &format!("{error:#}"), Exit::Internal),
     }
@@ -128,6 +134,9 @@ fn carry_out(scenarios: &'static [Known], cli: &Cli) -> Result<Exit> {
     words::learn(scenarios.iter().flat_map(|scenario| scenario.claims()).collect());
     if !matches!(cli.command, Command::Worker { .. }) {
         log::start(cli)?;
+    }
+    if let Some(watch) = cli.command.watch() {
+        hang::limit(watch.step_timeout);
     }
     match &cli.command {
         Command::Run(arguments) => run::run(catalogue, arguments),

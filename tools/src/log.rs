@@ -2,8 +2,10 @@
 
 use crate::cli::{Cli, Command, LogLevel};
 use crate::exit::{Problem, Result};
+use crate::hang;
 use clap::ValueEnum;
 use seedstorm_sim::trace::layer::{SimulatedTime, is_of_programs};
+use std::io::{self, Write};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
@@ -47,9 +49,26 @@ pub(crate) fn start(cli: &Cli) -> Result<()> {
     let printer = tracing_subscriber::fmt::layer()
         .with_ansi(false)
         .event_format(SimulatedTime)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Waiting)
         // It would say on stderr that stderr can't be written, and panic.
         .log_internal_errors(false);
     let subscriber = tracing_subscriber::registry().with(printer).with(filter).with(filter_fn(is_of_programs));
     tracing::subscriber::set_global_default(subscriber).map_err(|error| Problem::Internal(error.into()))
+}
+
+/// The standard error: a run waits for whoever reads it, and does not hang.
+struct Waiting;
+
+impl Write for Waiting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        hang::writing(|| io::stderr().write(bytes))
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        hang::writing(|| io::stderr().write_all(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        hang::writing(|| io::stderr().flush())
+    }
 }

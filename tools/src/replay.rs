@@ -19,6 +19,7 @@ use crate::reproducer::{self, Replayable, Reproducer};
 use crate::run::{How, Outputs, Ran, exit_of, run_one, same_outputs, sink};
 use crate::shell;
 use crate::stderr;
+use crate::sweep::TIMED_OUT;
 use crate::traced::Tracing;
 use crate::until::Until;
 use seedstorm_sim::invariant::{CrashPoints, Violation};
@@ -85,7 +86,7 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
         }
         ran => ran?,
     };
-    let Ran { mut result, last_events, unwritten, drift_step } = ran;
+    let Ran { mut result, last_events, unwritten, drift_step, .. } = ran;
     if let (true, Some(step)) = (arguments.strict, drift_step) {
         return stop_at_drift(scenario, catalogue.program(), arguments, &again.plan, turns, &result, step);
     }
@@ -163,14 +164,17 @@ fn is_unexplained(recorded: &Reproducer, changed: &[String]) -> bool {
 
 /// Says beforehand what may leave no chance to say it afterwards.
 fn warn_of(violation: &Violation) {
-    let may = match violation.invariant.as_str() {
-        "worker-died" => "this replay has no worker: if it happens again, it ends this process, without a result",
-        "worker-timed-out" => {
-            "this replay has no time limit: if it happens again, it goes on until it is ended (Ctrl-C)"
-        }
-        _ => return,
-    };
-    stderr::say(format_args!("recorded was {}: {}\n{may}", violation.invariant, violation.message));
+    let (invariant, message) = (&violation.invariant, &violation.message);
+    match invariant.as_str() {
+        "worker-died" => stderr::say(format_args!(
+            "recorded was {invariant}: {message}\nthis replay has no worker: if it happens again, it ends this process, without a result"
+        )),
+        // Of one that makes no call it is told when no call has come for the time that a step has.
+        TIMED_OUT if !violation.fingerprint.ends_with("/hung") => stderr::say(format_args!(
+            "recorded was {invariant}: {message}\nthis replay has no limit but that of a step: as long as the run goes on, it does"
+        )),
+        _ => {}
+    }
 }
 
 fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
@@ -253,7 +257,7 @@ fn command(program: &str, arguments: &ReplayArguments, outputs: Outputs) -> Stri
             words.extend(arguments.draw.words());
         }
     }
-    words.extend([arguments.check.words(), arguments.artifacts.words()].concat());
+    words.extend([arguments.watch.words(), arguments.check.words(), arguments.artifacts.words()].concat());
     if outputs == Outputs::Same {
         words.extend(same_outputs(arguments.trace.as_deref(), arguments.json));
     }

@@ -8,7 +8,7 @@ use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwr
 use crate::fault_options;
 use crate::interrupt::{self, Reached};
 use crate::keep;
-use crate::measured::{self, LAST_EVENTS};
+use crate::measured::{self, LAST_EVENTS, Stopwatch};
 use crate::misplaced;
 use crate::plan_file;
 use crate::refused;
@@ -16,6 +16,7 @@ use crate::report::{EventLine, Human, RunEvent, RunObject, RunResult, Screen, Si
 use crate::seeds;
 use crate::shell;
 use crate::stderr;
+use crate::sweep::TIMED_OUT;
 use crate::traced::Tracing;
 use seedstorm_sim::invariant::Violation;
 use seedstorm_sim::schedule::{Guide, Turns};
@@ -60,7 +61,7 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
             true => Err(Problem::Interrupted(Reached::default().into())),
             false => run_one(*scenario, plan, how),
         };
-        let Ran { result, last_events, unwritten, .. } = match ran {
+        let Ran { result, last_events, unwritten, is_last, .. } = match ran {
             Ok(ran) => ran,
             Err(Problem::Interrupted(Interrupted::Running(reached))) => {
                 sink.event(&RunEvent::Interrupted { plan, reached }).or_else(unless_closed)?;
@@ -82,6 +83,15 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
             reproduce = Some(failure_command(catalogue.program(), arguments, *scenario, &result));
         }
         sink.event(&RunEvent::Ended { result: &result, last_events: &last_events }).or_else(unless_closed)?;
+        let left = &planned[index + 1..];
+        if is_last && !left.is_empty() {
+            let left: Vec<&str> = left.iter().map(|(scenario, _)| scenario.name()).collect();
+            stderr::say(format_args!(
+                "not run: {}: only the end of this process ends what hangs in it",
+                left.join(", ")
+            ));
+            break;
+        }
     }
     sink.event(&RunEvent::Done { reproduce: reproduce.as_deref() }).or_else(unless_closed)?;
     unless_unwritten(exit, not_written)
@@ -147,6 +157,8 @@ pub(crate) struct Ran {
     pub(crate) drift_step: Option<u64>,
     /// Why its trace or its reproducer could not be written. The result is told all the same.
     pub(crate) unwritten: Option<String>,
+    /// Whether nothing more can be run in this process: a program makes no system call.
+    pub(crate) is_last: bool,
 }
 
 /// Runs one plan; if it fails, keeps a reproducer and looks at the end again.
@@ -160,11 +172,21 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
         ..how.checked.settings()
     };
     let listener = tracing.as_ref().map(Tracing::listener);
-    let measured = measured::run(scenario, plan, Settings { listener, ..settings() })?;
+    let stopwatch = Stopwatch::start();
+    let measured = match measured::run(scenario, plan, Settings { listener, ..settings() }) {
+        Err(Problem::Hung(hang)) => {
+            if let Some(tracing) = &tracing {
+                stderr::say(format_args!("{}: not written: the run has not come to an end", tracing.path().display()));
+            }
+            let result = RunResult::lost(scenario, plan, stopwatch.elapsed_ns(), hang.violation);
+            return Ok(keep_hung(how.catalogue, plan, how.checked, how.artifacts, result));
+        }
+        measured => measured?,
+    };
     let traced = tracing.map_or(Ok(()), |tracing| tracing.finish(&measured.outcome));
     let mut unwritten = traced.err().map(|error| format!("{error:#}"));
     let mut result = RunResult::new(scenario, plan, &measured.outcome, measured.wall_ns);
-    let mut last_events = Vec::new();
+    let (mut last_events, mut is_last) = (Vec::new(), false);
     let look =
         |violation: &Violation| measured::last_events(scenario, plan, settings(), violation.step, how.last_events);
     if let Some(violation) = measured.outcome.violations.first() {
@@ -177,15 +199,19 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
                         last_events = kept.last_events;
                     }
                     // The failure is told all the same, and its seed brings it back.
-                    Err(Problem::Interrupted(_)) => say_unkept(),
+                    Err(Problem::Interrupted(_)) => stderr::say("interrupted: before the failure was kept"),
+                    Err(Problem::Hung(hang)) => {
+                        is_last = true;
+                        stderr::say(format_args!("the failure was not kept: run again, the same plan hangs: {hang}"));
+                    }
                     Err(Problem::Internal(error)) => {
                         unwritten = unwritten.or(Some(format!("{error:#}")));
-                        last_events = unless_interrupted(look(violation))?;
+                        (last_events, is_last) = unless_ended(look(violation))?;
                     }
                     Err(problem) => return Err(problem),
                 }
             }
-            None if how.last_events > 0 => last_events = unless_interrupted(look(violation))?,
+            None if how.last_events > 0 => (last_events, is_last) = unless_ended(look(violation))?,
             None => {}
         }
     }
@@ -196,20 +222,36 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
         let replay = crate::report::Replayed { reproduced: false, drift, differs: Vec::new(), hints: Vec::new() };
         result.replay = Some(replay);
     }
-    Ok(Ran { result, last_events, unwritten, drift_step })
+    Ok(Ran { result, last_events, unwritten, drift_step, is_last })
 }
 
-/// The last events, or none if Ctrl-C came before them: the verdict is there already.
-fn unless_interrupted(events: Result<Vec<EventLine>>) -> Result<Vec<EventLine>> {
-    match events {
-        Err(Problem::Interrupted(_)) => Ok(Vec::new()),
-        events => events,
+/// Keeps what is known of a run that hangs.
+fn keep_hung(
+    catalogue: Catalogue,
+    plan: &Plan,
+    checked: Checked,
+    artifacts: Option<&Path>,
+    mut result: RunResult,
+) -> Ran {
+    let mut unwritten = None;
+    match artifacts.map(|folder| artifacts::keep_lost(catalogue, plan, &result, checked, folder)) {
+        Some(Ok(kept)) => {
+            result.repro = Some(kept.repro);
+            result.reproducer = Some(kept.reproducer.display().to_string());
+        }
+        Some(Err(problem)) => unwritten = Some(problem.to_string()),
+        None => {}
     }
+    Ran { result, last_events: Vec::new(), drift_step: None, unwritten, is_last: true }
 }
 
-/// Says that a failure was found, and not kept.
-fn say_unkept() {
-    stderr::say("interrupted: before the failure was kept");
+/// The last events, or none if the run that shows them was ended before: the verdict is there already. And whether it hangs.
+fn unless_ended(events: Result<Vec<EventLine>>) -> Result<(Vec<EventLine>, bool)> {
+    match events {
+        Err(Problem::Interrupted(_)) => Ok((Vec::new(), false)),
+        Err(Problem::Hung(_)) => Ok((Vec::new(), true)),
+        events => Ok((events?, false)),
+    }
 }
 
 /// A run that took no step shows nothing.
@@ -234,7 +276,12 @@ fn worse(one: Exit, other: Exit) -> Exit {
 /// The command that shows a failure again.
 fn failure_command(program: &str, arguments: &RunArguments, scenario: Known, result: &RunResult) -> String {
     match &result.reproducer {
-        Some(path) => shell::line([program, "replay", &shell::path(Path::new(path))]),
+        Some(path) => {
+            let is_hang = result.violations.first().is_some_and(|violation| violation.invariant == TIMED_OUT);
+            let watch = if is_hang { arguments.watch.words() } else { Vec::new() };
+            let path = shell::path(Path::new(path));
+            shell::line([program, "replay", &path].into_iter().chain(watch.iter().map(String::as_str)))
+        }
         None => command(program, arguments, &[scenario], Seed(result.seed), Outputs::ForPeople),
     }
 }
@@ -262,7 +309,7 @@ fn command(program: &str, arguments: &RunArguments, scenarios: &[Known], seed: S
             });
         }
     }
-    words.extend([arguments.check.words(), arguments.artifacts.words()].concat());
+    words.extend([arguments.watch.words(), arguments.check.words(), arguments.artifacts.words()].concat());
     if arguments.without_invariants {
         words.push("--without-invariants".to_owned());
     }

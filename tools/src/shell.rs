@@ -7,6 +7,12 @@ pub(crate) fn program() -> String {
     std::env::args().next().unwrap_or_else(|| "seedstorm".to_owned())
 }
 
+/// The command line of this process, as a line to paste.
+pub(crate) fn called() -> String {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    line(words.iter().map(String::as_str))
+}
+
 /// The name of a program that was called so: one with other scenarios than ours has its own.
 pub(crate) fn name_of(program: &str) -> &str {
     Path::new(program).file_stem().and_then(|name| name.to_str()).unwrap_or(program)

@@ -30,6 +30,11 @@ impl Tracing {
         Tracing { writer: Writer::new(output.into()), path: path.to_owned() }
     }
 
+    /// Where it is to be.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The listener for the run's settings.
     pub(crate) fn listener(&self) -> Listener {
         self.writer.listener()

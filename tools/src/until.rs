@@ -40,7 +40,7 @@ impl Until<'_> {
     /// Runs, and tells the state.
     ///
     /// # Errors
-    /// A plan that can't be run, or that takes fewer steps; an output that can't be written.
+    /// A plan that can't be run, or that takes fewer steps, be it that a program hangs before; an output that can't be written. One that hangs later is no matter.
     pub(crate) fn show(&self) -> Result<Exit> {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let mut plan = self.plan.clone();
@@ -79,9 +79,15 @@ impl Until<'_> {
             listener: Some(Box::new(listener)),
             ..Settings::default()
         };
-        measured::run(self.scenario, &plan, settings)?;
+        let hung = match measured::run(self.scenario, &plan, settings) {
+            Err(Problem::Hung(hang)) => Some(hang),
+            measured => measured.map(|_| None)?,
+        };
         let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(state) = seen.state else {
+            if let Some(hang) = hung {
+                return Err(Problem::Hung(hang));
+            }
             return Err(Problem::usage(match seen.steps {
                 0 => format!("--until {}: the run takes no step", self.step),
                 steps if self.step > steps => {

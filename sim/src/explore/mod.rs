@@ -12,11 +12,12 @@ pub use share::Share;
 pub use shrink::{Shrunk, Size, shrink};
 
 use crate::invariant::{CrashPoints, Violation};
-use crate::kernel::{RunError, Settings, run};
+use crate::kernel::{Beat, RunError, Settings, run};
 use crate::plan::{Plan, Scenario};
 use crate::schedule::{Guide, Guided, Turns};
 use crate::trace::CallKind;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A run that is asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,15 +96,15 @@ pub trait Runner {
     fn width(&self) -> usize;
 }
 
-/// Carries out one trial in this process.
+/// Carries out one trial in this process, and tells its beat to whoever wants to know.
 ///
 /// # Errors
 /// The plan can't be run.
-pub fn carry_out(scenario: &(dyn Scenario + Sync), trial: Trial) -> Result<Tried, RunError> {
+pub fn carry_out(scenario: &(dyn Scenario + Sync), trial: Trial, beat: Option<Arc<Beat>>) -> Result<Tried, RunError> {
     let Trial { plan, guide, crash_points, without_invariants } = trial;
     let hits = Hits::of(&plan);
     let listener = hits.as_ref().map(Hits::listener);
-    let settings = Settings { guide, crash_points, without_invariants, records_turns: true, listener };
+    let settings = Settings { guide, crash_points, without_invariants, records_turns: true, listener, beat };
     let outcome = run(scenario, &plan, settings)?;
     let (violation, turns) = (outcome.violations.into_iter().next(), outcome.turns.unwrap_or_default());
     Ok(Tried {

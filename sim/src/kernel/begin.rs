@@ -1,5 +1,6 @@
 //! How a run begins: the machine before its first step, made where the machine of the run before was.
 
+use super::beat::Beat;
 use super::core::{Core, Phase};
 use super::handle::Kernel;
 use super::inject::Injector;
@@ -80,8 +81,8 @@ fn put(
             Some(last)
         }
     };
-    let listener = settings.listener;
-    reset(core, plan, world, Parts { processes, injector, latencies, chaos_strategy, driver, listener });
+    let Settings { listener, beat, .. } = settings;
+    reset(core, plan, world, Parts { processes, injector, latencies, chaos_strategy, driver, listener, beat });
     Ok(())
 }
 
@@ -151,11 +152,12 @@ struct Parts {
     chaos_strategy: ChaosStrategy,
     driver: Option<Box<Driver>>,
     listener: Option<Listener>,
+    beat: Option<Arc<Beat>>,
 }
 
 /// Makes all that a core holds what it is before a first step.
 fn reset(core: &mut Core, plan: &Rc<Plan>, mut world: World, parts: Parts) {
-    let Parts { processes, injector, latencies, chaos_strategy, driver, listener } = parts;
+    let Parts { processes, injector, latencies, chaos_strategy, driver, listener, beat } = parts;
     // Until the chaos begins.
     let strategy = strategy(StrategyPlan::Timed, plan.seed, &FirstRun::None);
     // Each by its name, so that none can be forgotten.
@@ -200,6 +202,7 @@ fn reset(core: &mut Core, plan: &Rc<Plan>, mut world: World, parts: Parts) {
         observed,
         driver: driver_place,
         listener: listener_place,
+        beat: beat_place,
         traced,
         observations,
         violations,
@@ -224,6 +227,10 @@ fn reset(core: &mut Core, plan: &Rc<Plan>, mut world: World, parts: Parts) {
     );
     network.begin_again(processes.iter().map(|process| process.name.as_str()));
     *unfinished = processes.iter().filter(|process| process.is_unfinished()).count();
+    if let Some(beat) = &beat {
+        beat.names(&processes);
+    }
+    *beat_place = beat;
     *processes_place = processes;
     *owners = 0;
     *next_pid = FIRST_PID;
@@ -340,6 +347,7 @@ fn blank(plan: &Rc<Plan>) -> Core {
         observed: Interest::NONE,
         driver: None,
         listener: None,
+        beat: None,
         traced: false,
         observations: RefCell::new(Observations::default()),
         violations: Vec::new(),

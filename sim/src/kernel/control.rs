@@ -79,6 +79,7 @@ impl Executor {
     /// blamed, and the others go on.
     fn drop_programs(&mut self, tasks: &[TaskId]) {
         for &task in tasks {
+            self.drops(task);
             let Some(slot) = self.slots.get_mut(task.0 as usize) else { continue };
             let program = slot.program.take();
             slot.resumable = None;

@@ -1,5 +1,6 @@
 //! The kernel's state, and how a call is announced, picked and takes effect. Processes' lives are in `control`, polling in `executor`.
 
+use super::beat::Beat;
 use super::control::Control;
 use super::inject::{Injected, Injector, Verdict};
 use super::latency::Latencies;
@@ -23,6 +24,7 @@ use crate::trace::{Body, CallHead, CallKind, Event, Interest, ProcessId, TaskId,
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +110,7 @@ pub(crate) struct Core {
     pub(super) driver: Option<Box<Driver>>,
     pub(super) observed: Interest,
     pub(super) listener: Option<Listener>,
+    pub(super) beat: Option<Arc<Beat>>,
     pub(super) traced: bool,
     pub(super) observations: RefCell<Observations>,
     pub(super) violations: Vec<Violation>,
@@ -398,12 +401,37 @@ impl Core {
     }
 
     fn observe(&mut self, bit: u32, event: &Event<'_>) {
+        if self.beat.is_some() {
+            return self.observe_told(bit, event);
+        }
+        self.observe_untold(bit, event);
+    }
+
+    /// As [`Core::observe_untold`], and somebody may look whether invariants come to an end. Apart: a step without a beat keeps nothing for it.
+    #[cold]
+    #[inline(never)]
+    fn observe_told(&mut self, bit: u32, event: &Event<'_>) {
+        self.judges(true);
+        self.observe_untold(bit, event);
+        self.judges(false);
+    }
+
+    #[inline(always)]
+    fn observe_untold(&mut self, bit: u32, event: &Event<'_>) {
         let Some(mut driver) = self.driver.take() else { return };
         driver.observe(bit, event, &View::of(self));
         if let Some(violation) = driver.found() {
             self.violations.push(violation);
         }
         self.driver = Some(driver);
+    }
+
+    /// Tells whoever looks at the beat that invariants begin or end to look at something: what they do is no program's doing.
+    #[inline]
+    pub(super) fn judges(&self, is_judging: bool) {
+        if let Some(beat) = &self.beat {
+            beat.judges(is_judging);
+        }
     }
 
     #[cold]

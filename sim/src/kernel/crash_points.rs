@@ -1,6 +1,7 @@
 //! Explores crash points: between two steps, takes images of what a crash now would leave, has them recovered, and has invariants judge them. The run
 //! itself notices nothing. Which points, is drawn in `invariant::crash_points`; the recovery itself is in `recovery`.
 
+use super::beat::Beat;
 use super::core::{Core, Phase};
 use super::handle::Kernel;
 use super::recovery::{Moment, Recovery, plan_of_recovery, recover};
@@ -14,6 +15,7 @@ use crate::sys::disk::{CrashReport, Digest, Disk, InodeId, Persistence};
 use crate::trace::{CallKind, Interest, TaskId};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// The calls that may change the durable image: fsync(2), rename(2) over a file (ext4's auto_da_alloc), SQLite's deletion with a sync of the directory.
 const CHANGES: Interest =
@@ -37,6 +39,7 @@ struct Exploration<'a> {
     plan: &'a Plan,
     plan_of_recovery: Rc<Plan>,
     apart: Apart<'a>,
+    beat: Option<Arc<Beat>>,
     /// `None` takes every point.
     sample: Option<Sample>,
     stream_key: u64,
@@ -91,6 +94,7 @@ impl<'a> Explorer<'a> {
             plan,
             plan_of_recovery: Rc::new(plan_of_recovery(plan)),
             apart,
+            beat: kernel.with(|core| core.beat.clone()),
             sample,
             stream_key: stream_key("crash-point"),
             acknowledged: 0,
@@ -212,7 +216,8 @@ impl Exploration<'_> {
                     return known.and_then(|()| Err(violation.clone()));
                 }
             };
-            driver.survived(&Survivor {
+            core.judges(true);
+            let judged = driver.survived(&Survivor {
                 disk: &kept.disk,
                 processes,
                 readings: &kept.readings,
@@ -220,7 +225,9 @@ impl Exploration<'_> {
                 recovered_ns: kept.recovery.recovered_ns,
                 boot_id: kept.recovery.boot_id,
                 durability_is_void: driver.durability_is_void(),
-            })
+            });
+            core.judges(false);
+            judged
         });
         judged.map_err(|violation| (violation, report))
     }
@@ -230,7 +237,8 @@ impl Exploration<'_> {
         let saved = Saved::new();
         let (scenario, plan) = (self.scenario, self.plan);
         let plan_of_recovery = Plan { chaos_ns: moment.now_ns, ..(*self.plan_of_recovery).clone() };
-        let work = move |disk: &mut Disk| recover(scenario, plan, &plan_of_recovery, moment, disk);
+        let beat = self.beat.clone();
+        let work = move |disk: &mut Disk| recover(scenario, plan, &plan_of_recovery, moment, beat, disk);
         let (disk, recovery) = self.apart.with_disk(disk, work);
         drop(saved);
         let kept = Rc::new(Kept { disk, recovery, crashed_ns: moment.now_ns, readings: Readings::default() });

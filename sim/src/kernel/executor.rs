@@ -1,10 +1,12 @@
 //! Polls programs: the step loop's outer half. It holds the futures; what they announce is in `core`.
 
+use super::beat::Beat;
 use super::core::{Before, Step};
 use super::crash_points::Explorer;
 use super::handle::Kernel;
 use super::process::{Program, Running};
 use crate::blocking::Resume;
+use crate::schedule::Ready;
 use crate::sys::Sys;
 use crate::trace::{CallKind, TaskId, layer};
 use madsim::time::TimeHandle;
@@ -71,15 +73,25 @@ pub(super) struct Executor {
     clock: Option<TimeHandle>,
     /// Simulated time as that clock shows it.
     clock_ns: u64,
-    /// Whether somebody listens to `tracing`.
+    followers: Followers,
+    /// Whether there are any: a step asks once.
+    is_followed: bool,
+}
+
+/// Who wants to know which task is polled.
+struct Followers {
+    /// Somebody listens to `tracing`.
     is_listened: bool,
+    beat: Option<Arc<Beat>>,
 }
 
 impl Executor {
     pub(super) fn new(kernel: Kernel, moves_std_clock: bool) -> Executor {
         let clock = moves_std_clock.then(TimeHandle::current);
         let (slots, woken) = SPARE.take().unwrap_or_default();
-        Executor { kernel, slots, woken, clock, clock_ns: 0, is_listened: layer::is_listened() }
+        let followers = Followers { is_listened: layer::is_listened(), beat: kernel.with(|core| core.beat.clone()) };
+        let is_followed = followers.is_listened || followers.beat.is_some();
+        Executor { kernel, slots, woken, clock, clock_ns: 0, followers, is_followed }
     }
 
     /// Runs until the end: all work done, or a violation.
@@ -138,7 +150,7 @@ impl Executor {
         if stage.is_none() {
             return;
         }
-        let _polled = self.is_listened.then(|| polled(&self.kernel, task, now_ns));
+        let _polled = self.is_followed.then(|| self.followers.told(&self.kernel, task, now_ns));
         self.kernel.poll_begins(task, waker);
         if let Some(code) = resumable.take_if(|_| !has_combinators)
             && !code.resume(waker)
@@ -196,6 +208,16 @@ impl Executor {
         });
     }
 
+    /// What a task of a dead process held is about to be dropped.
+    pub(super) fn drops(&self, task: TaskId) {
+        if let Some(beat) = &self.followers.beat {
+            self.kernel.with(|core| {
+                let Ready { process, ordinal, .. } = core.tasks[task.0 as usize].call;
+                beat.drops(process, ordinal);
+            });
+        }
+    }
+
     /// A task's slot.
     pub(super) fn slot(&mut self, task: TaskId) -> &mut Slot {
         let index = task.0 as usize;
@@ -220,6 +242,18 @@ impl Drop for Executor {
             self.woken.tasks.lock().unwrap_or_else(PoisonError::into_inner).clear();
             SPARE.set(Some((slots, self.woken.clone())));
         }
+    }
+}
+
+impl Followers {
+    /// Tells them who is polled. Nothing is handed over here that a step would have to keep for it.
+    #[cold]
+    fn told(&self, kernel: &Kernel, task: TaskId, now_ns: u64) -> layer::Polled {
+        if let Some(beat) = &self.beat {
+            let is_granted = kernel.is_granted_to(task);
+            kernel.with(|core| beat.steps(core.step, now_ns, &core.tasks[task.0 as usize].call, is_granted));
+        }
+        if self.is_listened { polled(kernel, task, now_ns) } else { layer::Polled::of_nobody() }
     }
 }
 

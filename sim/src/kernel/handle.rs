@@ -138,6 +138,11 @@ impl Kernel {
         self.0.granted.get() == sys.task
     }
 
+    /// Whether the call that a task announced has been picked, and has not taken effect yet.
+    pub(super) fn is_granted_to(&self, task: TaskId) -> bool {
+        self.0.granted.get() == task
+    }
+
     /// Announces a call; gives the identity that makes it where that is another: the task that runs now, where `sys` came from another task of
     /// the process. From a dead process nothing happens, and the call never completes.
     ///

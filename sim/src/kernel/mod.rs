@@ -1,6 +1,7 @@
 //! The kernel: process table, announced calls, timers, the step loop, the fault injector, kill and restart, the virtual clock.
 //! What calls there are is in `sys`; who steps next is in `schedule`.
 
+mod beat;
 mod begin;
 mod control;
 mod core;
@@ -23,6 +24,7 @@ mod view_waits;
 mod world;
 
 pub(crate) use self::core::Core;
+pub use beat::{Beat, Place, Stage};
 pub(crate) use control::Control;
 pub(crate) use handle::Kernel;
 pub(crate) use inject::Injected;

@@ -1,6 +1,7 @@
 //! A scenario's recovery on a crash image: a run inside the run, on a thread, a clock and streams of its own. When it is done, and on which images, is
 //! decided in `crash_points`.
 
+use super::beat::Beat;
 use super::begin::core;
 use super::crash_points::Explorer;
 use super::handle::Kernel;
@@ -16,6 +17,7 @@ use crate::sys::disk::Disk;
 use crate::trace::{Body, Ended, Event, Interest, layer};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use tracing::dispatcher::{self, Dispatch};
 
 /// How long the machine stays down, in simulated nanoseconds.
@@ -69,12 +71,14 @@ pub(super) fn recover(
     plan: &Plan,
     plan_of_recovery: &Plan,
     moment: Moment,
+    beat: Option<Arc<Beat>>,
     disk: &mut Disk,
 ) -> Recovery {
     // Who prints the run's own events wants none of what never happened. Where nobody listens nothing needs to be turned off.
     let _quiet = layer::is_listened().then(|| dispatcher::set_default(&Dispatch::none()));
     in_simulation(seed_of_std(scenario, plan_of_recovery.seed), || {
         crate::sqlite::begin_run();
+        let _recovering = beat.as_ref().map(Beat::recovers);
         let mut world = World::default();
         scenario.recover(plan, &mut world);
         let starts_nobody = world.processes.is_empty();
@@ -84,7 +88,8 @@ pub(super) fn recover(
             // One that fails has not recovered, even if its next try might.
             process.restart = RestartPolicy::Never;
         }
-        let mut core = match core(&Rc::new(plan_of_recovery.clone()), world, Settings::default(), FirstRun::None) {
+        let settings = Settings { beat, ..Settings::default() };
+        let mut core = match core(&Rc::new(plan_of_recovery.clone()), world, settings, FirstRun::None) {
             Ok(core) => core,
             Err(error) => {
                 let violation = Violation::new("recovers", format!("the recovery can't begin: {error}"));

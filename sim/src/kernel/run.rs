@@ -1,5 +1,6 @@
 //! One run: a fresh thread, a madsim runtime, the world in one madsim task, and the result.
 
+use super::beat::Beat;
 use super::begin::begin;
 use super::core::{Core, Phase};
 use super::crash_points::Explorer;
@@ -24,7 +25,7 @@ use thiserror::Error;
 /// Is told every event of a run, just after it took effect.
 pub type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>;
 
-/// How a plan is run. Nothing here but a guide changes what happens in a run: who listens, writes turns down or judges leaves no trace. But a run ends at its first
+/// How a plan is run. Nothing here but a guide changes what happens in a run: who listens, looks at its beat, writes turns down or judges leaves no trace. But a run ends at its first
 /// violation, so that one that nobody judges may go on, and its trace hash is another.
 #[derive(Default)]
 pub struct Settings {
@@ -38,6 +39,8 @@ pub struct Settings {
     pub listener: Option<Listener>,
     /// How many crash points are explored.
     pub crash_points: CrashPoints,
+    /// Where the run tells another thread how far it is: a program that makes no system call stops the whole run, and only from there it can be seen.
+    pub beat: Option<Arc<Beat>>,
 }
 
 /// What a run came to.
@@ -138,7 +141,7 @@ fn first_run(
     run: impl FnOnce(Settings, FirstRun) -> Result<Outcome, RunError>,
 ) -> Result<FirstRun, RunError> {
     Ok(match (&plan.step_counts, needs_first_run(plan, settings)) {
-        (_, true) => FirstRun::Told(count(run)?),
+        (_, true) => FirstRun::Told(count(settings.beat.clone(), run)?),
         (Some(counts), false) => FirstRun::Told(counts.clone()),
         (None, false) => FirstRun::None,
     })
@@ -155,10 +158,10 @@ fn first_run(
 pub fn count_steps(scenario: &(dyn Scenario + Sync), plans: &[Plan]) -> Result<Vec<StepCounts>, RunError> {
     let _turn = turn();
     if !may_use_threads_again() {
-        let apart = |plan| count(|settings, first_run| on_a_thread(scenario, plan, settings, first_run));
+        let apart = |plan| count(None, |settings, first_run| on_a_thread(scenario, plan, settings, first_run));
         return plans.iter().map(apart).collect();
     }
-    let here = |plan| count(|settings, first_run| run_here(scenario, plan, settings, first_run, None));
+    let here = |plan| count(None, |settings, first_run| run_here(scenario, plan, settings, first_run, None));
     let counted = || plans.iter().map(here).collect();
     std::thread::scope(|scope| {
         let counted = thread().spawn_scoped(scope, counted).map_err(|error| RunError(error.to_string()))?;
@@ -167,9 +170,12 @@ pub fn count_steps(scenario: &(dyn Scenario + Sync), plans: &[Plan]) -> Result<V
 }
 
 /// The steps of a first run of a plan, at random: for strategies that must know them. Nothing is checked.
-fn count(run: impl FnOnce(Settings, FirstRun) -> Result<Outcome, RunError>) -> Result<StepCounts, RunError> {
+fn count(
+    beat: Option<Arc<Beat>>,
+    run: impl FnOnce(Settings, FirstRun) -> Result<Outcome, RunError>,
+) -> Result<StepCounts, RunError> {
     let tally = Arc::default();
-    let settings = Settings { without_invariants: true, ..Settings::default() };
+    let settings = Settings { without_invariants: true, beat, ..Settings::default() };
     run(settings, FirstRun::Is(Arc::clone(&tally)))?;
     let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(std::mem::take(&mut *tally).told())
@@ -227,6 +233,10 @@ pub(super) fn simulate<'a>(
     apart: Option<Apart<'a>>,
 ) -> Result<Outcome, RunError> {
     crate::sqlite::begin_run();
+    let beat = settings.beat.clone();
+    if let Some(beat) = &beat {
+        beat.begins();
+    }
     let spare = Kernel::spare();
     let mut world = spare.as_ref().map(Kernel::spare_world).unwrap_or_default();
     scenario.populate(plan, &mut world);
@@ -238,9 +248,15 @@ pub(super) fn simulate<'a>(
         None => Explorer::none(),
     };
     carry_out(&kernel, &mut explorer, !scenario.is_self_contained());
+    if let Some(beat) = &beat {
+        beat.is_over();
+    }
     kernel.with(|core| core.finish());
     let outcome = kernel.with(|core| core.outcome());
     drop_programs(&kernel);
+    if let Some(beat) = &beat {
+        beat.ends();
+    }
     if is_thread_used {
         drop(explorer);
         kernel.leave();
@@ -311,7 +327,9 @@ impl Core {
             return;
         }
         if let Some(mut driver) = self.driver.take() {
+            self.judges(true);
             let violations = driver.finish(&View::of(self));
+            self.judges(false);
             self.violations.extend(violations);
             self.driver = Some(driver);
         }

@@ -3,6 +3,7 @@
 
 mod support;
 
+mod beats;
 mod budgets;
 mod claims;
 mod clocks;

@@ -1,5 +1,6 @@
 //! The arguments of `bisect`.
 
+use super::WatchArguments;
 use super::sweep::positive_duration;
 use clap::Args;
 use std::path::PathBuf;
@@ -26,12 +27,16 @@ pub(crate) struct BisectArguments {
     #[arg(long, value_name = "5m", default_value = "5m", value_parser = positive_duration)]
     pub(crate) seed_timeout: u64,
 
+    /// How long is waited for programs.
+    #[command(flatten)]
+    pub(crate) watch: WatchArguments,
+
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 
     /// Bisect commits of the git repository that this is called in: GOOD is without the failure, BAD has it.
-    #[arg(long, value_name = "GOOD..BAD", conflicts_with_all = ["budget", "jobs", "seed_timeout"])]
+    #[arg(long, value_name = "GOOD..BAD", conflicts_with_all = ["budget", "jobs", "seed_timeout", "step_timeout"])]
     pub(crate) commits: Option<String>,
 
     /// Where the build leaves the program, from the worktree's top [default: target/release/ and this program's name].

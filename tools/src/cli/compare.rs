@@ -1,6 +1,6 @@
 //! The arguments of `compare`.
 
-use super::LogArguments;
+use super::{LogArguments, WatchArguments};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -25,6 +25,10 @@ pub(crate) struct CompareArguments {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// How long is waited for programs.
+    #[command(flatten)]
+    pub(crate) watch: WatchArguments,
 
     /// What is printed of it while it goes on.
     #[command(flatten)]

@@ -15,6 +15,7 @@ mod run;
 mod selftest;
 mod shrink;
 mod sweep;
+mod watch;
 
 pub(crate) use bisect::BisectArguments;
 pub(crate) use budget::BudgetArguments;
@@ -31,6 +32,7 @@ pub(crate) use run::RunArguments;
 pub(crate) use selftest::SelftestArguments;
 pub(crate) use shrink::ShrinkArguments;
 pub(crate) use sweep::{Share, SweepArguments};
+pub(crate) use watch::{WatchArguments, words as step_timeout_words};
 
 use clap::{Parser, Subcommand};
 
@@ -99,4 +101,27 @@ pub(crate) enum Command {
         #[arg(long)]
         program: String,
     },
+}
+
+impl Command {
+    /// How long it waits for a program's next system call; `None`: it runs no program, or leaves that to whoever has started it.
+    pub(crate) fn watch(&self) -> Option<WatchArguments> {
+        match self {
+            Command::Run(arguments) => Some(arguments.watch),
+            Command::Sweep(arguments) => Some(arguments.watch),
+            Command::Selftest(arguments) => Some(arguments.watch),
+            Command::Replay(arguments) => Some(arguments.watch),
+            Command::Bisect(arguments) => Some(arguments.watch),
+            Command::Shrink(arguments) => Some(arguments.watch),
+            Command::Compare(arguments) => Some(arguments.watch),
+            Command::Merge(_)
+            | Command::Report(_)
+            | Command::Export(_)
+            | Command::List(_)
+            | Command::Completions { .. }
+            | Command::Man
+            | Command::BisectStep { .. }
+            | Command::Worker { .. } => None,
+        }
+    }
 }

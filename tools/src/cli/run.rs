@@ -1,6 +1,6 @@
 //! The arguments of `run`.
 
-use super::{ArtifactArguments, CheckArguments, DrawArguments, LogArguments};
+use super::{ArtifactArguments, CheckArguments, DrawArguments, LogArguments, WatchArguments};
 use crate::seeds;
 use clap::Args;
 use std::path::PathBuf;
@@ -43,6 +43,10 @@ pub(crate) struct RunArguments {
     /// What is printed of it while it goes on.
     #[command(flatten)]
     pub(crate) log: LogArguments,
+
+    /// How long is waited for programs.
+    #[command(flatten)]
+    pub(crate) watch: WatchArguments,
 
     /// What is checked.
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! The arguments of `selftest`. Which mutants and strategies their lists name is `selftest::choice`'s business.
 
 use super::sweep::{SEED_TIMEOUT, positive_duration};
-use super::{CheckArguments, DrawArguments};
+use super::{CheckArguments, DrawArguments, WatchArguments};
 use crate::duration;
 use crate::seeds::{self, Seeds};
 use clap::Args;
@@ -36,6 +36,10 @@ pub(crate) struct SelftestArguments {
     /// How much real time a seed may take before its worker is ended.
     #[arg(long, value_name = "5m", default_value = SEED_TIMEOUT, value_parser = positive_duration)]
     pub(crate) seed_timeout: u64,
+
+    /// How long is waited for programs.
+    #[command(flatten)]
+    pub(crate) watch: WatchArguments,
 
     /// Print one JSON line for each planted bug and strategy, and a last one with the summary.
     #[arg(long, conflicts_with = "markdown")]
@@ -82,7 +86,7 @@ impl SelftestArguments {
         if duration::parse(SEED_TIMEOUT) != Ok(self.seed_timeout) {
             add("--seed-timeout", duration::exact(self.seed_timeout));
         }
-        words.extend([self.draw(None, None).words(), self.check.words()].concat());
+        words.extend([self.watch.words(), self.draw(None, None).words(), self.check.words()].concat());
         let forms = [("--json", self.json), ("--markdown", self.markdown), ("--confusion", self.confusion)];
         words.extend(forms.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(name, _)| name.to_owned()));
         words

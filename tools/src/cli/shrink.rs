@@ -1,5 +1,6 @@
 //! The arguments of `shrink`.
 
+use super::WatchArguments;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -21,6 +22,10 @@ pub(crate) struct ShrinkArguments {
     /// How many worker processes; by default one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
+
+    /// How long is waited for programs.
+    #[command(flatten)]
+    pub(crate) watch: WatchArguments,
 
     /// Print one JSON object.
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! The arguments of `sweep`.
 
-use super::{ArtifactArguments, BudgetArguments, CheckArguments, DrawArguments, JunitArguments};
+use super::{ArtifactArguments, BudgetArguments, CheckArguments, DrawArguments, JunitArguments, WatchArguments};
 use crate::duration;
 use crate::seeds::{self, Seeds};
 use crate::shard::Shard;
@@ -44,6 +44,10 @@ pub(crate) struct SweepArguments {
     /// How much real time a seed may take before its worker is ended.
     #[arg(long, value_name = "5m", default_value = SEED_TIMEOUT, value_parser = positive_duration)]
     pub(crate) seed_timeout: u64,
+
+    /// How long is waited for programs.
+    #[command(flatten)]
+    pub(crate) watch: WatchArguments,
 
     /// How long simulated latencies may be.
     #[command(flatten)]
@@ -92,8 +96,15 @@ impl SweepArguments {
             add("--seed-timeout", duration::exact(self.seed_timeout));
         }
         words.extend(
-            [self.budget.words(), self.artifacts.words(), self.junit.words(), self.check.words(), self.draw.words()]
-                .concat(),
+            [
+                self.watch.words(),
+                self.budget.words(),
+                self.artifacts.words(),
+                self.junit.words(),
+                self.check.words(),
+                self.draw.words(),
+            ]
+            .concat(),
         );
         if self.json {
             words.push("--json".to_owned());

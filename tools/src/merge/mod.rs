@@ -8,6 +8,7 @@ use crate::artifacts;
 use crate::catalogue::Catalogue;
 use crate::cli::{CheckArguments, MergeArguments};
 use crate::exit::{Exit, Problem, Result, unless_closed};
+use crate::hang;
 use crate::report::{Difference, Human, RunEvent, RunResult, Screen, Sink, SweepLines, WithJunit, counted};
 use crate::seeds::Seeds;
 use crate::sweep::{self, Asked, Commands, Reproduced, TIMED_OUT, Tally};
@@ -32,7 +33,14 @@ pub(crate) fn merge(catalogue: Catalogue, arguments: &MergeArguments) -> Result<
     }
     let judge = sweep::judge(&arguments.budget, strategy)?;
     let asked = asked.unwrap_or_else(|| unknown(&all));
-    let commands = Commands { catalogue, asked: asked.clone(), shard: None, again: Vec::new(), artifacts: Vec::new() };
+    let commands = Commands {
+        catalogue,
+        asked: asked.clone(),
+        shard: None,
+        again: Vec::new(),
+        artifacts: Vec::new(),
+        step_timeout_ns: hang::STEP_TIMEOUT_NS,
+    };
     let form: Box<dyn Sink> = if arguments.json {
         Box::new(SweepLines::summary_only(std::io::stdout()))
     } else {

@@ -73,7 +73,7 @@ pub(crate) struct RunResult {
     pub(crate) seed: u64,
     /// The verdict.
     pub(crate) verdict: Verdict,
-    /// The hash of everything that happened, as 32 hexadecimal digits; null when the worker died before it could tell.
+    /// The hash of everything that happened, as 32 hexadecimal digits; null when the run did not come to an end: its worker died, or a program made no call.
     pub(crate) trace_hash: Option<String>,
     /// Steps taken.
     pub(crate) steps: u64,
@@ -148,9 +148,10 @@ impl RunResult {
         result
     }
 
-    /// The result of a run that ended with its worker.
+    /// The result of a run that ended with its worker, or with its whole process: nothing is known of it but how far it was.
     pub(crate) fn lost(scenario: &dyn Scenario, plan: &Plan, wall_ns: u64, violation: Violation) -> RunResult {
         let mut result = RunResult::without_outcome(scenario, plan, wall_ns);
+        (result.steps, result.simulated_ns) = (violation.step, violation.time_ns);
         result.violations.push(violation);
         result
     }

@@ -1,8 +1,9 @@
 //! The commands that a sweep, or a merge of several, prints for what went wrong: each can be pasted as it is.
 
+use super::TIMED_OUT;
 use super::asked::Asked;
 use crate::catalogue::Catalogue;
-use crate::cli::CheckArguments;
+use crate::cli::{CheckArguments, step_timeout_words};
 use crate::exit::Exit;
 use crate::report::{Difference, FingerprintGroup, Longest, SweepSummary};
 use crate::seeds::Seeds;
@@ -26,6 +27,8 @@ pub(crate) struct Commands {
     pub(crate) again: Vec<String>,
     /// Those that say where failures are kept.
     pub(crate) artifacts: Vec<String>,
+    /// How long a step could take, in nanoseconds of real time: no longer than a seed.
+    pub(crate) step_timeout_ns: u64,
 }
 
 impl Commands {
@@ -78,12 +81,16 @@ impl Commands {
 
     /// Replays the first failure of a group: what was kept of it, where that is here, or else its seed.
     pub(crate) fn of_group(&self, group: &FingerprintGroup) -> Option<String> {
+        // What hangs is not to take longer to show it again.
+        let is_hang = group.fingerprint.split('/').next() == Some(TIMED_OUT);
+        let watch = if is_hang { step_timeout_words(self.step_timeout_ns) } else { Vec::new() };
         if let Some(path) = group.reproducers.first().map(Path::new).filter(|path| path.exists()) {
-            return Some(shell::line([self.catalogue.program(), "replay", &shell::path(path)]));
+            let words = ["replay".to_owned(), shell::path(path)];
+            return Some(self.pasted(&[&words[..], &watch].concat()));
         }
         let (scenario, seed) = (group.scenarios.first()?, group.seeds.first()?.to_string());
         let words = ["replay", "--scenario", scenario, "--seed", &seed].map(str::to_owned);
-        Some(self.line(words.to_vec(), &[scenario]))
+        Some(self.line([&words[..], &watch].concat(), &[scenario]))
     }
 
     /// Runs the seed in which a latency is longest.

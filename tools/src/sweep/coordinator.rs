@@ -304,7 +304,7 @@ fn run(sweep: &Sweep, queue: &Queue, worker: &mut Option<Worker>, index: u64) ->
         Asked::Abandoned => return Ok(Done::Abandoned),
         Asked::Answered(Answer::Refused(why)) => return Ok(Done::Refused(why)),
         Asked::Answered(Answer::Failed(why)) => return Ok(Done::Broken(anyhow!(why))),
-        Asked::Answered(Answer::Tried { .. }) => return Ok(Done::Broken(anyhow!(UNASKED))),
+        Asked::Answered(Answer::Tried { .. } | Answer::At(_)) => return Ok(Done::Broken(anyhow!(UNASKED))),
         Asked::Answered(Answer::Ended { result, latencies, .. }) => (*result, latencies),
         Asked::Lost(violation) => {
             let (scenario, _) = sweep.run(index);
@@ -345,7 +345,7 @@ fn reproduce(
         Asked::Abandoned => Ok(None),
         Asked::Answered(Answer::Refused(why)) => return Ok(Done::Broken(anyhow!(why))),
         Asked::Answered(Answer::Failed(why)) => Err(why),
-        Asked::Answered(Answer::Tried { .. }) => return Ok(Done::Broken(anyhow!(UNASKED))),
+        Asked::Answered(Answer::Tried { .. } | Answer::At(_)) => return Ok(Done::Broken(anyhow!(UNASKED))),
         Asked::Answered(Answer::Ended { result, .. }) => {
             let RunResult { reproducer, repro, .. } = *result;
             Ok(reproducer.map(|path| Reproduced { path, repro }))

@@ -75,7 +75,7 @@ pub(crate) fn check(
         Asked::Answered(Answer::Refused(why) | Answer::Failed(why)) => {
             (None, Located::words(format!("the second run did not begin: {why}")))
         }
-        Asked::Answered(Answer::Tried { .. }) => {
+        Asked::Answered(Answer::Tried { .. } | Answer::At(_)) => {
             (None, Located::words("the second run was of something else".to_owned()))
         }
         Asked::Lost(violation) if violation.invariant == TIMED_OUT => return Ok(Second::TimedOut(violation)),

@@ -39,10 +39,13 @@ use crate::shell;
 use seedstorm_sim::Seed;
 use seedstorm_sim::plan::StrategyPlan;
 
-/// Invariants that only a sweep can judge: (id, what must hold).
+/// Invariants that only who runs a run from outside can judge: (id, what must hold).
 pub const WORKER_INVARIANTS: &[(&str, &str)] = &[
     ("worker-died", "a run does not end the process that it runs in"),
-    ("worker-timed-out", "a run ends within the real time that a sweep gives it"),
+    (
+        "worker-timed-out",
+        "a program makes its next system call, and a run of a sweep ends, within the real time that there is for it",
+    ),
 ];
 
 /// Runs a sweep.
@@ -78,6 +81,7 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
         shard: arguments.shard,
         again: arguments.words(arguments.seeds),
         artifacts: arguments.artifacts.words(),
+        step_timeout_ns: arguments.watch.step_timeout.min(arguments.seed_timeout),
     };
     let form: Box<dyn Sink> = if arguments.json {
         Box::new(SweepLines::new(std::io::stdout()))

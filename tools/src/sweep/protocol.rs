@@ -4,6 +4,7 @@ use crate::report::RunResult;
 use seedstorm_sim::Options;
 use seedstorm_sim::explore::{Trial, Tried};
 use seedstorm_sim::invariant::CrashPoints;
+use seedstorm_sim::kernel::Place;
 use seedstorm_sim::metrics::Latencies;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,8 @@ pub(crate) enum Wanted {
     Seed(Box<Request>),
     /// A plan, with or without turns to follow.
     Trial(Box<Trial>),
+    /// Where the run is, at once.
+    Place,
 }
 
 /// [`Wanted`], borrowed: what is sent.
@@ -29,6 +32,8 @@ pub(crate) enum WantedOf<'a> {
     Seed(&'a Request),
     /// A plan, with or without turns to follow.
     Trial(&'a Trial),
+    /// Where the run is, at once.
+    Place,
 }
 
 /// What the worker shall do with a seed.
@@ -78,6 +83,8 @@ pub(crate) enum Answer {
         /// As in `Ended`.
         retires: bool,
     },
+    /// The run goes on, and is there.
+    At(Box<Place>),
     /// The run could not begin: the plan can't be drawn or run.
     Refused(String),
     /// The run has ended, but what was wanted beside it could not be done.

@@ -1,6 +1,7 @@
 //! The sweep's side of one worker process: starts it, asks it, ends it when it takes too long, and says how it died.
 
 use super::protocol::{Also, Answer, Request, WantedOf, receive, send};
+use crate::hang::{self, Watch};
 use crate::keep;
 use anyhow::Context;
 use seedstorm_sim::invariant::Violation;
@@ -22,6 +23,12 @@ pub(crate) const TIMED_OUT: &str = "worker-timed-out";
 
 /// How often a waiting sweep looks whether it still wants the answer.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How often a worker is asked at most where its run is, in nanoseconds: most runs are over before.
+const PLACE_EVERY_NS: u64 = 1_000_000_000;
+
+/// It is asked at least so many times before its time is over.
+const PLACES_MIN: u64 = 8;
 
 /// How much of what a worker prints on stderr is kept.
 const LAST_WORDS_BYTES: usize = 2048;
@@ -88,8 +95,8 @@ impl Worker {
         Ok(Worker { child, input, answers, last_words, writes_to: None, listener })
     }
 
-    /// Asks, and waits for the answer for as long as it is wanted and no longer than `limit_ns` of real time. After anything but an answer
-    /// the worker must be replaced.
+    /// Asks, and waits for the answer for as long as it is wanted and no longer than `limit_ns` of real time, nor than one step may take. After anything but an
+    /// answer the worker must be replaced.
     ///
     /// # Errors
     /// The operating system can't end the worker.
@@ -109,9 +116,20 @@ impl Worker {
         }
         // A worker that is dead already says so by its status.
         let _ = send(&mut self.input, &wanted);
+        let place_every_ns = (limit_ns.min(hang::limit_ns()) / PLACES_MIN).min(PLACE_EVERY_NS);
+        let (mut watch, mut place_asked, mut place_told) = (Watch::default(), Stopwatch::start(), Stopwatch::start());
         loop {
             let left_ns = limit_ns.saturating_sub(stopwatch.elapsed_ns());
             match self.answers.recv_timeout(LOOK_EVERY.min(Duration::from_nanos(left_ns))) {
+                Ok(Answer::At(place)) => {
+                    watch.look(*place, place_told.elapsed_ns(), 2 * place_every_ns);
+                    place_told = Stopwatch::start();
+                    if let Some(place) = watch.hung() {
+                        let violation = hang::violation(place, None);
+                        self.end()?;
+                        return Ok(Asked::Lost(violation));
+                    }
+                }
                 Ok(answer) => return Ok(Asked::Answered(answer)),
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = self.end()?;
@@ -123,9 +141,14 @@ impl Worker {
                 }
                 Err(RecvTimeoutError::Timeout) if left_ns == 0 => {
                     self.end()?;
-                    return Ok(Asked::Lost(timeout(limit_ns)));
+                    return Ok(Asked::Lost(timeout(limit_ns, &watch)));
                 }
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    if place_asked.elapsed_ns() >= place_every_ns {
+                        place_asked = Stopwatch::start();
+                        let _ = send(&mut self.input, &WantedOf::Place);
+                    }
+                }
             }
         }
     }
@@ -205,10 +228,22 @@ fn death(status: ExitStatus, last_words: &str) -> Violation {
     Violation::new("worker-died", format!("the worker process ended: {status}{words}")).object("process").loss(loss)
 }
 
-fn timeout(limit_ns: u64) -> Violation {
+fn timeout(limit_ns: u64, watch: &Watch) -> Violation {
     let limit = Nanoseconds(limit_ns);
-    let message = format!(
-        "no result after {limit} of real time: code that makes no system call, or a run that needs a longer --seed-timeout"
-    );
-    Violation::new(TIMED_OUT, message).object("process").loss("hung")
+    match watch.out_of_time(limit_ns) {
+        Some((place, true)) => hang::violation_of_seed(place, limit_ns),
+        Some((place, false)) => {
+            let message = format!(
+                "no result after {limit} of real time, and the run goes on: it needs a longer --seed-timeout, or is to be shorter"
+            );
+            let violation = Violation::new(TIMED_OUT, message).object("run").loss("slow");
+            violation.at(place.step, place.time_ns)
+        }
+        None => {
+            let message = format!(
+                "no result after {limit} of real time: code that makes no system call, or a run that needs a longer --seed-timeout"
+            );
+            Violation::new(TIMED_OUT, message).object("process").loss("hung")
+        }
+    }
 }

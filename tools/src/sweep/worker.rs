@@ -5,6 +5,7 @@ use crate::artifacts;
 use crate::catalogue::Catalogue;
 use crate::checked::Checked;
 use crate::exit::{Exit, Problem, Result};
+use crate::hang;
 use crate::keep;
 use crate::measured;
 use crate::report::RunResult;
@@ -21,6 +22,7 @@ use std::sync::mpsc;
 /// # Errors
 /// The sweep is gone.
 pub(crate) fn work(catalogue: Catalogue, output: &mut impl Write) -> Result<Exit> {
+    hang::is_watched_from_outside();
     let (sender, requests) = mpsc::channel();
     std::thread::Builder::new()
         .name("requests".into())
@@ -30,6 +32,7 @@ pub(crate) fn work(catalogue: Catalogue, output: &mut impl Write) -> Result<Exit
         let answer = match wanted {
             Wanted::Seed(request) => answer(catalogue, &request),
             Wanted::Trial(trial) => try_out(catalogue, *trial),
+            Wanted::Place => continue,
         };
         let retires = matches!(answer, Answer::Ended { retires: true, .. } | Answer::Tried { retires: true, .. });
         send(output, &answer)?;
@@ -40,11 +43,15 @@ pub(crate) fn work(catalogue: Catalogue, output: &mut impl Write) -> Result<Exit
     Ok(Exit::Pass)
 }
 
-/// Reads on while a run goes on. When the sweep is gone, this process ends at once, whatever its run is doing.
+/// Reads on while a run goes on, and says where it is to whoever asks: the run's own thread may never come to answer. When the sweep is gone, this process ends at once, whatever its run is doing.
 fn read_requests(sender: &mpsc::Sender<Wanted>) {
     let lines = std::io::stdin().lock().lines().map_while(std::io::Result::ok);
     for request in lines.map_while(|line| receive(&line)) {
-        if sender.send(request).is_err() {
+        let is_done = match request {
+            Wanted::Place => send(&mut std::io::stdout(), &Answer::At(Box::new(hang::place()))).is_ok(),
+            request => sender.send(request).is_ok(),
+        };
+        if !is_done {
             break;
         }
     }
@@ -61,7 +68,9 @@ fn answer(catalogue: Catalogue, request: &Request) -> Answer {
         }
         Err(Problem::Usage(why)) => Answer::Refused(why),
         Err(Problem::Internal(error)) => Answer::Failed(format!("{error:#}")),
-        Err(problem @ (Problem::OutputClosed | Problem::Interrupted(_))) => Answer::Failed(problem.to_string()),
+        Err(problem @ (Problem::OutputClosed | Problem::Interrupted(_) | Problem::Hung(_))) => {
+            Answer::Failed(problem.to_string())
+        }
     }
 }
 
@@ -73,7 +82,7 @@ fn try_out(catalogue: Catalogue, trial: Trial) -> Answer {
     if let Err(error) = scenario.check(&trial.plan) {
         return Answer::Refused(error.to_string());
     }
-    match explore::carry_out(scenario, trial) {
+    match explore::carry_out(scenario, trial, Some(hang::beat())) {
         Ok(tried) => Answer::Tried { tried: Box::new(tried), retires: seedstorm_sim::blocking::must_retire() },
         Err(error) => Answer::Refused(error.to_string()),
     }

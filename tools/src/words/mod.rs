@@ -16,6 +16,7 @@ use seedstorm_sim::sys::net::MailboxKey;
 use seedstorm_sim::trace::{Body, CallKind, Dropped, Ended, Event, layer};
 
 /// Tells the events of one run, one after the other: it remembers which file has which name.
+#[derive(Default)]
 pub(crate) struct Narrator {
     processes: Vec<String>,
     files: FileNames,
@@ -79,7 +80,8 @@ impl Narrator {
         self.files.name(inode)
     }
 
-    fn of_object(&self, kind: CallKind, object: u64) -> String {
+    /// A call and what it touches.
+    pub(crate) fn of_object(&self, kind: CallKind, object: u64) -> String {
         match (self.file(object), object) {
             _ if matches!(kind, CallKind::Receive | CallKind::Send) => kind.name().to_owned(),
             (_, 0) => kind.name().to_owned(),

@@ -1,0 +1,43 @@
+//! Arguments about programs that make no system call. They change nothing in a run: only how long a command waits for one.
+
+use super::sweep::positive_duration;
+use crate::duration;
+use crate::hang;
+use clap::Args;
+
+/// How long a step may take where nothing is said: [`hang::STEP_TIMEOUT_NS`].
+const STEP_TIMEOUT: &str = "1m";
+
+/// How long is waited for a program's next system call.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct WatchArguments {
+    /// How much real time may pass without a system call before the run is ended, and it is told who made none.
+    #[arg(long, value_name = "1m", default_value = STEP_TIMEOUT, value_parser = positive_duration)]
+    pub(crate) step_timeout: u64,
+}
+
+impl WatchArguments {
+    /// The words of a command line that mean the same.
+    pub(crate) fn words(self) -> Vec<String> {
+        words(self.step_timeout)
+    }
+}
+
+/// The words of a command line that give a step so many nanoseconds.
+pub(crate) fn words(step_timeout_ns: u64) -> Vec<String> {
+    match step_timeout_ns {
+        hang::STEP_TIMEOUT_NS => Vec::new(),
+        ns => vec!["--step-timeout".to_owned(), duration::exact(ns)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_said_as_it_is_meant() {
+        assert_eq!(duration::parse(STEP_TIMEOUT), Ok(hang::STEP_TIMEOUT_NS));
+        assert_eq!(words(1_500_000_000), ["--step-timeout", "1500ms"]);
+    }
+}
