@@ -3,13 +3,13 @@
 use crate::claims::{Committed, Deposed, Elected, Voted};
 use crate::invariants::{ONE_LEADER, ONE_VOTE, OneLeader, OneVote, TICKETS_KEPT, TicketsKept};
 use crate::server::Server;
-use crate::state::State;
+use crate::state::{State, folder};
 use crate::{bugs, client};
 use seedstorm_sim::plan::{Between, FaultKind, FaultPlan, Operation, OptionsError, Place, PlantedBug};
 use seedstorm_sim::plan::{Refusal, Trigger};
 use seedstorm_sim::seed::Stream;
 use seedstorm_sim::sys::claim::ClaimKind;
-use seedstorm_sim::{Draw, Exit, Options, Plan, Scenario, Seed, World};
+use seedstorm_sim::{Draw, Errno, Exit, Options, Plan, Scenario, Seed, Sys, World};
 use std::ops::RangeInclusive;
 
 const MS: u64 = 1_000_000;
@@ -74,6 +74,13 @@ fn faults(stream: &mut Stream, mut servers: Vec<String>) -> Vec<FaultPlan> {
     drawn.into_iter().zip(1..).map(|(fault, id)| FaultPlan { id, ..fault }).collect()
 }
 
+async fn make(sys: &Sys, folders: &[String]) -> Result<(), Errno> {
+    for folder in folders {
+        sys.mkdir(folder).await?;
+    }
+    sys.sync_dir("/").await
+}
+
 impl Scenario for Election {
     fn name(&self) -> &'static str {
         "election"
@@ -136,6 +143,13 @@ impl Scenario for Election {
 
     fn populate(&self, plan: &Plan, world: &mut World) {
         let servers = servers_of(plan);
+        let folders: Vec<String> = servers.iter().map(|server| folder(server)).collect();
+        world.prepare(move |sys| {
+            let folders = folders.clone();
+            async move {
+                make(&sys, &folders).await.map_or_else(|error| Exit::failure(error.to_string()), |()| Exit::success())
+            }
+        });
         let bug = plan.setting_str(seedstorm_sim::plan::MUTANT).unwrap_or_default().to_owned();
         for index in 0..servers.len() as u32 {
             let (servers, bug) = (servers.clone(), bug.clone());

@@ -27,20 +27,35 @@ pub(crate) fn last(log: &[Entry]) -> (u64, usize) {
     (log.last().map_or(0, |entry| entry.term), log.len())
 }
 
+/// Where a server keeps what is its own.
+pub(crate) fn folder(server: &str) -> String {
+    format!("/{server}")
+}
+
 pub(crate) fn path(server: &str) -> String {
-    format!("/{server}.json")
+    format!("{}/state.json", folder(server))
+}
+
+/// `None`: there is no such file. What is answered for must be durable, and a life before this one may have been killed between rename and fsync: found by
+/// a sweep of 20,000 seeds.
+async fn read(sys: &Sys, path: &str) -> Result<Option<Vec<u8>>, Errno> {
+    let file = match sys.open(path, OpenFlags::READ).await {
+        Err(Errno::NoEntry) => return Ok(None),
+        opened => opened?,
+    };
+    let bytes = file.read_to_end().await?;
+    file.sync().await?;
+    sys.sync_dir(&folder(&sys.name())).await?;
+    Ok(Some(bytes))
 }
 
 impl State {
     /// A server that has none begins with an empty one. One whose file is damaged must not: it would vote again.
     pub(crate) async fn load(sys: &Sys) -> Result<State, String> {
-        let file = match sys.open(&path(&sys.name()), OpenFlags::READ).await {
-            Ok(file) => file,
-            Err(Errno::NoEntry) => return Ok(State::default()),
-            Err(error) => return Err(error.to_string()),
-        };
-        let bytes = file.read_to_end().await.map_err(|error| error.to_string())?;
-        serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path(&sys.name())))
+        let path = path(&sys.name());
+        let bytes = read(sys, &path).await.map_err(|error| error.to_string())?;
+        let Some(bytes) = bytes else { return Ok(State::default()) };
+        serde_json::from_slice(&bytes).map_err(|error| format!("{path}: {error}"))
     }
 
     /// Whoever saves may answer afterwards: the file is durable, and so is its name.
@@ -55,7 +70,7 @@ impl State {
         file.close().await?;
         sys.rename(&draft, &path).await?;
         if is_synced {
-            sys.sync_dir("/").await?;
+            sys.sync_dir(&folder(&sys.name())).await?;
         }
         Ok(())
     }
