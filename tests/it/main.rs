@@ -6,6 +6,7 @@ mod budgets;
 mod commits;
 mod crash_points;
 mod determinism;
+mod election;
 mod failures;
 mod hangs;
 mod hashes;
@@ -43,4 +44,9 @@ fn program() -> Program {
 /// The program of `examples/ledger`, in an empty folder.
 fn ledger() -> Program {
     Program::at(env!("CARGO_BIN_EXE_ledger"))
+}
+
+/// The program of `examples/election`, in an empty folder.
+fn election() -> Program {
+    Program::at(env!("CARGO_BIN_EXE_election"))
 }

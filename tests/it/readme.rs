@@ -1,7 +1,7 @@
 //! README.md is true: what it says that a command prints is what the command prints (only what real time decides is passed over), what it links
 //! to is there, and its exit codes are the program's.
 
-use super::{ledger, program};
+use super::{election, ledger, program};
 use std::path::{Path, PathBuf};
 
 /// Lines that tell of real time, and so differ from run to run.
@@ -49,13 +49,15 @@ fn what_readme_shows_is_what_commands_print() {
     assert!(shown.peek().is_some(), "README.md shows no command");
     for block in shown {
         let (command, expected) = block.split_once('\n').expect("a command and its output");
-        let ours = ["seedstorm", "ledger"].into_iter();
-        let mut ours =
-            ours.filter_map(|name| Some((name, command.strip_prefix("$ ")?.strip_prefix(name)?.trim_start())));
-        let (name, words) = ours.next().unwrap_or_else(|| panic!("not a command of ours: {command}"));
-        let said = if name == "ledger" { ledger().line(words) } else { program().line(words) };
-        let paths = [env!("CARGO_BIN_EXE_seedstorm-under-test"), env!("CARGO_BIN_EXE_ledger")];
-        let printed = paths.into_iter().fold(said.out, |printed, path| printed.replace(path, name));
+        let called = command.strip_prefix("$ ").and_then(|command| command.split_once(' '));
+        let (name, words) = called.unwrap_or_else(|| panic!("no command: {command}"));
+        let (path, program) = match name {
+            "seedstorm" => (env!("CARGO_BIN_EXE_seedstorm-under-test"), program()),
+            "ledger" => (env!("CARGO_BIN_EXE_ledger"), ledger()),
+            "election" => (env!("CARGO_BIN_EXE_election"), election()),
+            _ => panic!("not a command of ours: {command}"),
+        };
+        let printed = program.line(words).out.replace(path, name);
         let steady = |text: &str| -> Vec<String> {
             let lines = text.trim_end().lines().filter(|line| !TIMED.iter().any(|timed| line.contains(timed)));
             lines.map(str::to_owned).collect()

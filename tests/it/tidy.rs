@@ -255,7 +255,8 @@ fn scenarios_have_names_of_their_own() {
 }
 
 /// The workspaces beside this one, which build with `--locked`.
-const BESIDE: [&str; 6] = [
+const BESIDE: [&str; 7] = [
+    "examples/election",
     "examples/ledger",
     "tools/peers",
     "tools/sqlite-versions/rusqlite-0.38",

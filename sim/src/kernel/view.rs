@@ -175,7 +175,7 @@ impl<'a> View<'a> {
         self.core.network.in_flight()
     }
 
-    /// Counts an event that must happen sometimes.
+    /// Counts an event that must happen sometimes: see [`crate::plan::Scenario::coverage`].
     pub fn cover(&self, name: &'static str) {
         self.core.observations.borrow_mut().cover(name);
     }

@@ -150,6 +150,20 @@ impl Plan {
         Err(Refusal::value(place, fault.kind.name(), names.join(", ")))
     }
 
+    /// Checks that the bug that it plants, if it plants one, is one of these.
+    ///
+    /// # Errors
+    /// A bug that isn't.
+    pub fn check_planted_bug(&self, possible: &[PlantedBug]) -> Result<(), Refusal> {
+        match self.setting_str(MUTANT) {
+            Some(bug) if possible.iter().all(|known| known.name != bug) => {
+                let allowed = possible.iter().map(|bug| bug.name).collect::<Vec<_>>().join(", ");
+                Err(Refusal::value(Place::Setting(MUTANT.to_owned()), bug, allowed))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A whole-number setting, or `default` where the plan has none.
     pub fn setting_u64(&self, key: &str, default: u64) -> u64 {
         self.settings
@@ -194,19 +208,13 @@ pub trait Scenario {
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError>;
 
     /// Looks at a plan that came from a file: its settings, operations and processes must be ones that the scenario knows, and nothing may be in it that
-    /// its options refuse. The plan's form and its faults have been checked by then ([`Plan::check`]).
+    /// its options refuse. The plan's form and its faults have been checked by then ([`Plan::check`]). Without a check of its own a scenario looks at the
+    /// planted bug; one of its own begins with [`Plan::check_planted_bug`].
     ///
     /// # Errors
     /// What the scenario doesn't know, where, and what is allowed.
     fn check(&self, plan: &Plan) -> Result<(), Refusal> {
-        let bugs = self.planted_bugs();
-        match plan.setting_str(MUTANT) {
-            Some(bug) if bugs.iter().all(|known| known.name != bug) => {
-                let allowed = bugs.iter().map(|bug| bug.name).collect::<Vec<_>>().join(", ");
-                Err(Refusal::value(Place::Setting(MUTANT.to_owned()), bug, allowed))
-            }
-            _ => Ok(()),
-        }
+        plan.check_planted_bug(&self.planted_bugs())
     }
 
     /// The plainest value of each setting: what shrinking tries to bring a failing plan to.
@@ -224,7 +232,9 @@ pub trait Scenario {
         let _ = (plan, world);
     }
 
-    /// What must happen at least once in a sweep.
+    /// What must happen at least once in a sweep, by the names that its invariants give to [`crate::kernel::View::cover`]. Some the harness counts by itself:
+    /// `duplicated` (a message was received twice), `reordered` (it was overtaken), `partition_healed` (a pair talks again after a cut),
+    /// `power_loss_lost_unsynced`, `power_loss_tore_write`.
     fn coverage(&self) -> &'static [&'static str];
 
     /// The invariants that it adds: (id, what must hold).
