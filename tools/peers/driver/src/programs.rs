@@ -19,9 +19,9 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    /// Of each side 150 tries: a median of thirty wavers by a quarter, and the best of several that waver looks better than it is.
+    /// Of each side 150 tries: a median of thirty wavers by a quarter. In many turns, so that each side meets the machine when it is fast.
     pub(crate) const FULL: Effort =
-        Effort { rounds: 5, tries: 30, schedules_max: 5_000, schedules: 5_000, thousands: 100 };
+        Effort { rounds: 15, tries: 10, schedules_max: 5_000, schedules: 2_500, thousands: 50 };
     /// Enough to see that everything runs.
     pub(crate) const SHORT: Effort = Effort { rounds: 1, tries: 4, schedules_max: 500, schedules: 200, thousands: 1 };
 }
