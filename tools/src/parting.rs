@@ -340,10 +340,8 @@ fn cell(side: &[Told], row: usize) -> String {
         return if row == side.len() && row > 0 { "has ended".to_owned() } else { String::new() };
     };
     let whole = format!("step {step} {process}: {words}");
-    match whole.char_indices().nth(COLUMN_CHARACTERS) {
-        Some(_) => whole.chars().take(COLUMN_CHARACTERS - 1).chain("…".chars()).collect(),
-        None => whole,
-    }
+    // What just fits is whole.
+    if whole.chars().nth(COLUMN_CHARACTERS).is_some() { words::cut(whole, COLUMN_CHARACTERS - 1) } else { whole }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Whether two traces are of one scenario, seed and plan, and if not, what differs. Where their runs part is told by `parting`.
 
 use crate::report::{counted, grouped};
+use crate::words::cut;
 use seedstorm_sim::trace::file::Head;
 
 /// Whether two traces are of one plan, in words.
@@ -88,13 +89,7 @@ fn brief(value: &toml::Value) -> String {
     match value {
         toml::Value::Array(all) => counted(all.len() as u64, "item"),
         toml::Value::Table(all) => all.keys().cloned().collect::<Vec<_>>().join(", "),
-        value => {
-            let whole = value.to_string();
-            match whole.char_indices().nth(VALUE_CHARACTERS_MAX) {
-                Some((end, _)) => format!("{}…", &whole[..end]),
-                None => whole,
-            }
-        }
+        value => cut(value.to_string(), VALUE_CHARACTERS_MAX),
     }
 }
 

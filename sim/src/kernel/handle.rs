@@ -135,10 +135,11 @@ impl Kernel {
     /// Whether the call that this task announced has been picked.
     #[inline]
     pub(crate) fn is_granted(&self, sys: &Identity) -> bool {
-        self.0.granted.get() == sys.task
+        self.is_granted_to(sys.task)
     }
 
     /// Whether the call that a task announced has been picked, and has not taken effect yet.
+    #[inline]
     pub(super) fn is_granted_to(&self, task: TaskId) -> bool {
         self.0.granted.get() == task
     }

@@ -86,16 +86,20 @@ pub(super) fn page_of_folder(catalogue: Catalogue, folder: &Path) -> Result<Stri
     Ok(page.render().expect("a template writes to memory"))
 }
 
+impl Failure {
+    /// Whether both were made of one failure.
+    fn is_of(&self, other: &Failure) -> bool {
+        (&self.folder, &self.scenario, self.seed, &self.fingerprint)
+            == (&other.folder, &other.scenario, other.seed, &other.fingerprint)
+    }
+}
+
 /// The same failure once: what `shrink` has made of one is no other. They come with the fewest steps first, so that the command and the steps of a failure are those of its smallest copy,
 /// and its name is told.
 fn one_each(failures: Vec<Failure>) -> Vec<Failure> {
     let mut each: Vec<Failure> = Vec::new();
     for failure in failures {
-        let of = |failure: &Failure| {
-            let Failure { folder, scenario, seed, fingerprint, .. } = failure;
-            (folder.clone(), scenario.clone(), *seed, fingerprint.clone())
-        };
-        match each.iter_mut().find(|known| of(known) == of(&failure)) {
+        match each.iter_mut().find(|known| known.is_of(&failure)) {
             None => each.push(failure),
             Some(known) => {
                 let name = known.name.clone();

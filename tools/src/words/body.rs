@@ -1,5 +1,6 @@
 //! How the body of a message, or the content of a claim that nobody knows, begins: in a few characters that fit into a line. Lengths are told by who tells of it.
 
+use super::cut::cut;
 use serde::de::IgnoredAny;
 
 /// So many characters of a text are told.
@@ -18,8 +19,8 @@ pub(crate) fn beginning(bytes: &[u8]) -> String {
     let line = if is_json { text.split_ascii_whitespace().collect::<Vec<_>>().join(" ") } else { text.to_owned() };
     match line.chars().any(char::is_control) {
         true => hex(bytes),
-        false if is_json => cut(&line),
-        false => format!("\"{}\"", cut(&line)),
+        false if is_json => cut(line, CHARACTERS_MAX),
+        false => format!("\"{}\"", cut(line, CHARACTERS_MAX)),
     }
 }
 
@@ -34,13 +35,6 @@ fn is_json(text: &str) -> bool {
     let is_closed =
         trimmed.starts_with('{') && trimmed.ends_with('}') || trimmed.starts_with('[') && trimmed.ends_with(']');
     is_closed && text.len() <= JSON_BYTES_MAX && serde_json::from_str::<IgnoredAny>(trimmed).is_ok()
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(CHARACTERS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -2,6 +2,7 @@
 
 use super::body::after_colon;
 use super::clients::of_client;
+use super::cut::cut;
 use seedstorm_model::bus::{ClockCopyRefused, QueueFull, SignalHeldBack};
 use seedstorm_model::claims as model;
 use seedstorm_model::claims::{BoardVersion, Effect, OperationKey};
@@ -45,12 +46,7 @@ const CONTENT_MAX: usize = 120;
 fn of_scenario(event: &Event<'_>, kind: &str) -> Option<String> {
     let Body::Claim { bytes, .. } = &event.body else { return None };
     let known = OF_SCENARIOS.get()?.iter().find(|known| known.kind == kind)?;
-    let mut content = known.text(bytes)?;
-    if let Some((cut, _)) = content.char_indices().nth(CONTENT_MAX) {
-        content.truncate(cut);
-        content.push('…');
-    }
-    Some(format!("claims {kind}: {content}"))
+    Some(format!("claims {kind}: {}", cut(known.text(bytes)?, CONTENT_MAX)))
 }
 
 fn of_lock(event: &Event<'_>, kind: &str) -> Option<String> {

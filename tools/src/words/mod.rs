@@ -3,10 +3,12 @@
 mod body;
 mod claims;
 mod clients;
+mod cut;
 mod files;
 
 pub(crate) use body::beginning;
 pub(crate) use claims::learn;
+pub(crate) use cut::cut;
 
 use files::FileNames;
 use seedstorm_sim::errno::Errno;
