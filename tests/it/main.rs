@@ -7,6 +7,7 @@ mod commits;
 mod crash_points;
 mod determinism;
 mod election;
+mod explore;
 mod failures;
 mod hangs;
 mod hashes;

@@ -5,7 +5,7 @@ use super::{election, ledger, program};
 use std::path::{Path, PathBuf};
 
 /// Lines that tell of real time, and so differ from run to run.
-const TIMED: [&str; 2] = ["simulated to real", "seeds per second"];
+const TIMED: [&str; 3] = ["simulated to real", "seeds per second", "runs per second"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -16,7 +16,7 @@ pub enum Exit {
     Usage = 2,
     /// A latency is over its budget.
     OverBudget = 3,
-    /// Nothing ran, something that must happen sometimes never did, or a part of what is merged is missing.
+    /// Nothing ran, something that must happen sometimes never did, or a part of what was to be judged is missing.
     Vacuous = 4,
     /// One plan gave two different runs.
     Nondeterministic = 5,

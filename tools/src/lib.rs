@@ -17,6 +17,7 @@ mod cli;
 mod compare;
 mod duration;
 mod exit;
+mod explore;
 mod export;
 mod fault_options;
 mod file_kind;
@@ -142,6 +143,7 @@ fn carry_out(scenarios: &'static [Known], cli: &Cli) -> Result<Exit> {
         Command::Run(arguments) => run::run(catalogue, arguments),
         Command::Sweep(arguments) => sweep::sweep(catalogue, arguments),
         Command::Merge(arguments) => merge::merge(catalogue, arguments),
+        Command::Explore(arguments) => explore::explore_command(catalogue, arguments),
         Command::Selftest(arguments) => selftest::selftest(catalogue, arguments),
         Command::Replay(arguments) => replay::replay(catalogue, arguments),
         Command::Report(arguments) => picture::report(catalogue, arguments),

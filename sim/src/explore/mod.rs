@@ -6,10 +6,12 @@ mod hits;
 pub mod presence;
 mod share;
 mod shrink;
+mod skips;
 
 use hits::Hits;
 pub use share::Share;
 pub use shrink::{Shrunk, Size, shrink};
+pub use skips::{Explored, Failing, Level, explore};
 
 use crate::invariant::{CrashPoints, Violation};
 use crate::kernel::{Beat, RunError, Settings, run};
@@ -51,6 +53,8 @@ pub struct Tried {
     pub turns: Option<Turns>,
     /// How well the guide could be followed.
     pub guided: Option<Guided>,
+    /// How many choices there were, if the strategy is `skips`.
+    pub choices: Option<u64>,
     /// Where faults fell that were planned for a time.
     pub hits: Vec<Hit>,
 }
@@ -116,6 +120,7 @@ pub fn carry_out(scenario: &(dyn Scenario + Sync), trial: Trial, beat: Option<Ar
         turns: violation.is_some().then_some(turns),
         violation,
         guided: outcome.guided,
+        choices: outcome.choices,
         hits: hits.map(Hits::found).unwrap_or_default(),
     })
 }

@@ -198,6 +198,7 @@ fn reset(core: &mut Core, plan: &Rc<Plan>, mut world: World, parts: Parts) {
         strategy: strategy_place,
         chaos_strategy: chaos_strategy_place,
         steps_before_chaos,
+        choices,
         hasher,
         observed,
         driver: driver_place,
@@ -260,6 +261,7 @@ fn reset(core: &mut Core, plan: &Rc<Plan>, mut world: World, parts: Parts) {
     *strategy_place = strategy;
     *chaos_strategy_place = chaos_strategy;
     *steps_before_chaos = 0;
+    *choices = None;
     hasher.begin_again();
     *observed = driver.as_ref().map_or(Interest::NONE, |driver| driver.interest());
     *driver_place = driver;
@@ -343,6 +345,7 @@ fn blank(plan: &Rc<Plan>) -> Core {
         strategy: strategy(StrategyPlan::Timed, plan.seed, &FirstRun::None),
         chaos_strategy: ChaosStrategy::new(plan.strategy, plan.seed, FirstRun::None, None),
         steps_before_chaos: 0,
+        choices: None,
         hasher: TraceHasher::default(),
         observed: Interest::NONE,
         driver: None,

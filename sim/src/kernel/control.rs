@@ -372,6 +372,7 @@ impl Core {
     }
 
     fn follow(&mut self, strategy: Box<dyn Strategy>) {
+        self.choices = self.choices.or(self.strategy.choices());
         self.strategy = strategy;
         self.strategy_delays = self.strategy.delays();
     }

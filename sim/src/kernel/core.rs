@@ -104,6 +104,8 @@ pub(crate) struct Core {
     /// Makes the strategy of the chaos.
     pub(super) chaos_strategy: ChaosStrategy,
     pub(super) steps_before_chaos: u64,
+    /// See [`super::run::Outcome::choices`].
+    pub(super) choices: Option<u64>,
     /// Whether the strategy may change latencies.
     pub(super) strategy_delays: bool,
     pub(super) hasher: TraceHasher,

@@ -62,6 +62,8 @@ pub struct Outcome {
     pub processes: Vec<String>,
     /// How many steps came before the chaos: those of the preparation.
     pub steps_before_chaos: u64,
+    /// How many choices the strategy of the chaos had, if it is `skips`: what [`crate::plan::SkipPoints`] name are some of them.
+    pub choices: Option<u64>,
     /// Who went when in the chaos, if it was asked for.
     pub turns: Option<Turns>,
     /// How well the guide's turns could be followed, if there was one.
@@ -336,6 +338,7 @@ impl Core {
     }
 
     fn outcome(&mut self) -> Outcome {
+        let choices = self.choices.or(self.strategy.choices());
         // What a strategy has written down is there once it is gone.
         self.strategy = strategy(StrategyPlan::Timed, self.seed, &FirstRun::None);
         let (turns, guided) = self.chaos_strategy.end();
@@ -351,6 +354,7 @@ impl Core {
             observations: self.observations.take().complete(),
             processes: ran.map(|process| std::mem::take(&mut process.name)).collect(),
             steps_before_chaos: self.steps_before_chaos,
+            choices,
             turns,
             guided,
         }

@@ -7,6 +7,7 @@ mod planted;
 mod position;
 mod reading;
 mod refusal;
+mod skip_points;
 mod strategy;
 
 pub use fault::{Between, FaultKind, FaultPlan, Position, Trigger};
@@ -14,6 +15,7 @@ pub use options::{Faults, Given, Options, OptionsError};
 pub use planted::PlantedBug;
 pub use reading::{PlanError, read_faults, read_toml};
 pub use refusal::{Place, Refusal, Why};
+pub use skip_points::{NoSkipPoints, SkipPoints};
 pub use strategy::{StrategyError, StrategyPlan};
 
 use crate::schedule::StepCounts;

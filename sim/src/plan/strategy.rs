@@ -1,5 +1,6 @@
 //! The name of a scheduling strategy in a plan, with its parameters. The strategies themselves are in `schedule`.
 
+use super::skip_points::SkipPoints;
 use crate::seed::{Draw, Seed};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -33,6 +34,11 @@ pub enum StrategyPlan {
     SwarmDelay {
         /// One call in so many of those is delayed; 1 to 1,000.
         one_in: u32,
+    },
+    /// Each task as long as it can, then the next one in turn (Emmi, Qadeer and Rakamarić, POPL 2011: delay-bounded scheduling).
+    Skips {
+        /// At which choices whoever's turn it is is skipped.
+        at: SkipPoints,
     },
 }
 
@@ -79,6 +85,10 @@ impl StrategyPlan {
             StrategyPlan::SwarmDelay { one_in: ONE_IN },
             "at random, but one in so many calls of a drawn kind or process is delayed hard; `:one_in=8`",
         ),
+        (
+            StrategyPlan::Skips { at: SkipPoints::NONE },
+            "each task as long as it can, and whoever's turn it is is skipped at some choices; `:at=3+17`, what `explore` enumerates",
+        ),
     ];
 
     /// The word for: each seed picks one. It is no strategy of a run, so no plan has it.
@@ -95,6 +105,7 @@ impl StrategyPlan {
             StrategyPlan::Urw => "urw",
             StrategyPlan::Surw => "surw",
             StrategyPlan::SwarmDelay { .. } => "swarm-delay",
+            StrategyPlan::Skips { .. } => "skips",
         }
     }
 
@@ -123,6 +134,8 @@ impl StrategyPlan {
             (StrategyPlan::Pct { .. }, _) => return Err(PCT),
             (StrategyPlan::SwarmDelay { one_in }, "one_in") => *one_in = within(1, 1_000).ok_or(SWARM)? as u32,
             (StrategyPlan::SwarmDelay { .. }, _) => return Err(SWARM),
+            (StrategyPlan::Skips { at }, "at") => *at = value.parse().map_err(|_| SKIPS)?,
+            (StrategyPlan::Skips { .. }, _) => return Err(SKIPS),
             _ => return Err("no parameters"),
         }
         Ok(())
@@ -134,6 +147,7 @@ const PORTFOLIO_WEIGHTS: [u64; 5] = [2, 1, 1, 4, 3];
 
 const PCT: &str = "depth=N from 1 to 16, steps=N from 1";
 const SWARM: &str = "one_in=N from 1 to 1000";
+const SKIPS: &str = "at=N+N… of one to four choices from 1, in rising order";
 
 impl FromStr for StrategyPlan {
     type Err = StrategyError;
@@ -161,6 +175,7 @@ impl fmt::Display for StrategyPlan {
             StrategyPlan::Pct { depth, steps: 0 } => write!(f, ":depth={depth}"),
             StrategyPlan::Pct { depth, steps } => write!(f, ":depth={depth},steps={steps}"),
             StrategyPlan::SwarmDelay { one_in } => write!(f, ":one_in={one_in}"),
+            StrategyPlan::Skips { at } if *at != SkipPoints::NONE => write!(f, ":at={at}"),
             _ => Ok(()),
         }
     }
@@ -193,8 +208,18 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_read_back() {
-        let texts =
-            ["timed", "random", "round-robin", "pct:depth=2,steps=900", "pos", "urw", "surw", "swarm-delay:one_in=3"];
+        let texts = [
+            "timed",
+            "random",
+            "round-robin",
+            "pct:depth=2,steps=900",
+            "pos",
+            "urw",
+            "surw",
+            "swarm-delay:one_in=3",
+            "skips",
+            "skips:at=3+17+17",
+        ];
         for text in texts {
             let strategy: StrategyPlan = text.parse().expect(text);
             assert_eq!(strategy.to_string(), text);
@@ -209,6 +234,10 @@ mod tests {
             ("tmed", "unknown strategy `tmed`"),
             ("pct:depth=0", "strategy `pct`: `depth=0` is not possible; allowed: depth=N from 1 to 16, steps=N from 1"),
             ("pos:depth=2", "strategy `pos`: `depth=2` is not possible; allowed: no parameters"),
+            (
+                "skips:at=17+3",
+                "strategy `skips`: `at=17+3` is not possible; allowed: at=N+N… of one to four choices from 1, in rising order",
+            ),
             ("swarm-delay:often", "strategy `swarm-delay`: `often` is not possible; allowed: one_in=N from 1 to 1000"),
         ] {
             assert_eq!(text.parse::<StrategyPlan>().expect_err(text).to_string(), message);

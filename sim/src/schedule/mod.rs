@@ -10,6 +10,7 @@ mod random;
 mod recorder;
 mod round_robin;
 mod shared;
+mod skips;
 mod step_counts;
 mod surw;
 mod swarm_delay;
@@ -25,6 +26,7 @@ pub use pct::Pct;
 pub use pos::Pos;
 pub use random::Random;
 pub use round_robin::RoundRobin;
+pub use skips::Skips;
 use step_counts::Counting;
 pub(crate) use step_counts::FirstRun;
 pub use step_counts::StepCounts;
@@ -92,6 +94,11 @@ pub trait Strategy {
     fn ended(&mut self, process: ProcessId) {
         let _ = process;
     }
+
+    /// How many choices it has had by now, if it counts them: `skips` does, since its schedules are enumerated.
+    fn choices(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// The strategy that a plan names, with what a first run of the plan has told.
@@ -113,6 +120,7 @@ pub(crate) fn strategy(plan: StrategyPlan, seed: Seed, first_run: &FirstRun) -> 
         StrategyPlan::Urw => Box::new(Urw::new(seed, counts.map_or(&[], StepCounts::by_task))),
         StrategyPlan::Surw => Box::new(Surw::new(seed, counts.cloned().unwrap_or_default())),
         StrategyPlan::SwarmDelay { one_in } => Box::new(SwarmDelay::new(seed, one_in)),
+        StrategyPlan::Skips { at } => Box::new(Skips::new(at)),
     }
 }
 

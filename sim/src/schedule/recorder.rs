@@ -132,6 +132,10 @@ impl Strategy for Recorder {
         self.last = self.last.filter(|(last, _)| *last != process);
         self.inner.ended(process);
     }
+
+    fn choices(&self) -> Option<u64> {
+        self.inner.choices()
+    }
 }
 
 impl Drop for Recorder {

@@ -19,6 +19,7 @@ mod pause;
 mod ready;
 mod replay;
 mod schedule;
+mod skips;
 mod strategies;
 mod sync;
 mod tasks;

@@ -1,5 +1,7 @@
 //! Small worlds for tests: a plan with plain values, a run that keeps its records, and questions to them.
 
+use seedstorm_sim::explore::{Explored, Runner, Stopped, Trial, Tried, carry_out, explore};
+use seedstorm_sim::invariant::CrashPoints;
 use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, StrategyPlan, Trigger};
 use seedstorm_sim::schedule::{Guide, Guided, Turns};
 use seedstorm_sim::sys::claim::Claim;
@@ -119,6 +121,42 @@ pub(crate) fn run_settings(plan: &Plan, settings: Settings, populate: impl Fn(&m
 /// Runs a world without a listener; what `run` says.
 pub(crate) fn run_plain(plan: &Plan, populate: impl Fn(&mut World) + Sync) -> Result<Outcome, String> {
     run(&Case(populate), plan, Settings::default()).map_err(|error| error.to_string())
+}
+
+/// Carries out trials of a world, one after the other, and keeps the plans of those that it has carried out.
+struct OneByOne<P> {
+    case: Case<P>,
+    plans: Vec<Plan>,
+    /// After so many it is interrupted.
+    trials_max: usize,
+}
+
+impl<P: Fn(&mut World) + Sync> Runner for OneByOne<P> {
+    fn run(&mut self, trials: Vec<Trial>) -> Result<Vec<Option<Tried>>, Stopped> {
+        if self.plans.len() + trials.len() > self.trials_max {
+            return Err(Stopped::Interrupted);
+        }
+        self.plans.extend(trials.iter().map(|trial| trial.plan.clone()));
+        let tried = trials.into_iter().map(|trial| carry_out(&self.case, trial, None).ok());
+        Ok(tried.collect())
+    }
+
+    fn width(&self) -> usize {
+        1
+    }
+}
+
+/// Runs all schedules of a world with at most so many skips, until one fails or so many were run; gives the plans of those that were run, too.
+pub(crate) fn explore_world(
+    plan: &Plan,
+    skips_max: u32,
+    trials_max: usize,
+    populate: impl Fn(&mut World) + Sync,
+) -> (Explored, Vec<Plan>) {
+    let mut runner = OneByOne { case: Case(populate), plans: Vec::new(), trials_max };
+    let trial = Trial { plan: plan.clone(), guide: None, crash_points: CrashPoints::None, without_invariants: false };
+    let explored = explore(&mut runner, &trial, skips_max, &mut |_| {}).expect("trials can be run");
+    (explored, runner.plans)
 }
 
 impl Ran {

@@ -5,6 +5,7 @@ mod budget;
 mod check;
 mod compare;
 mod draw;
+mod explore;
 mod export;
 mod list;
 mod merge;
@@ -22,6 +23,7 @@ pub(crate) use budget::BudgetArguments;
 pub(crate) use check::CheckArguments;
 pub(crate) use compare::CompareArguments;
 pub(crate) use draw::DrawArguments;
+pub(crate) use explore::ExploreArguments;
 pub(crate) use export::{ExportArguments, ExportFormat};
 pub(crate) use list::{ListArguments, Listed};
 pub(crate) use merge::MergeArguments;
@@ -44,7 +46,7 @@ use clap::{Parser, Subcommand};
     max_term_width = 120,
     after_help = "Exit codes: 0 pass, 1 an invariant was violated, 2 usage or bad input, or an output that can't be written, \
                   3 a latency is over its budget, 4 nothing ran, something that must happen never \
-                  did, or a part of what is merged is missing, 5 nondeterminism found, 70 internal error, 130 interrupted."
+                  did, or a part of what was to be judged is missing, 5 nondeterminism found, 70 internal error, 130 interrupted."
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -65,6 +67,8 @@ pub(crate) enum Command {
     Sweep(SweepArguments),
     /// Put the results of several sweeps together, and judge them as one.
     Merge(MergeArguments),
+    /// Run every schedule of one plan, up to a bound.
+    Explore(ExploreArguments),
     /// Plant each known bug, and measure how soon it is found, by what.
     Selftest(SelftestArguments),
     /// Run a stored failure, a stored plan, or a seed again.
@@ -109,6 +113,7 @@ impl Command {
         match self {
             Command::Run(arguments) => Some(arguments.watch),
             Command::Sweep(arguments) => Some(arguments.watch),
+            Command::Explore(arguments) => Some(arguments.watch),
             Command::Selftest(arguments) => Some(arguments.watch),
             Command::Replay(arguments) => Some(arguments.watch),
             Command::Bisect(arguments) => Some(arguments.watch),
