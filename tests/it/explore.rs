@@ -17,7 +17,10 @@ fn explore(program: &Program, words: &str) -> (Value, Said) {
 fn a_pass_leaves_no_schedule_out() {
     let (object, said) = explore(&ledger(), &format!("{SMALL} --skips 1 --jobs 2"));
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!((&object["is_complete"], &object["failing"], &object["command"]), (&json!(true), &Value::Null, &Value::Null));
+    assert_eq!(
+        (&object["is_complete"], &object["failing"], &object["command"]),
+        (&json!(true), &Value::Null, &Value::Null)
+    );
     let levels = object["levels"].as_array().expect("levels");
     assert_eq!(levels.len(), 2);
     // Without a skip there is one schedule; with one, as many as that has choices.
@@ -68,7 +71,9 @@ fn a_search_that_is_cut_off_is_no_pass() {
     let (object, said) = explore(&program, &format!("{SMALL} --skips 3 --budget 1ms"));
     assert_eq!(said.code, Some(4), "{said:?}");
     assert_eq!((&object["is_complete"], &object["interrupted"]), (&json!(false), &json!(false)));
-    assert!(object["command"].as_str().is_some_and(|command| command.contains("explore") && command.contains("--skips 3")));
+    assert!(
+        object["command"].as_str().is_some_and(|command| command.contains("explore") && command.contains("--skips 3"))
+    );
     let said = program.line(&format!("explore {SMALL} --skips 3 --budget 1ms"));
     assert!(said.out.contains("INCOMPLETE ledger seed 1: the time is up"), "{said:?}");
 }
@@ -76,12 +81,22 @@ fn a_search_that_is_cut_off_is_no_pass() {
 #[test]
 fn plans_from_files_are_explored_as_they_are() {
     let program = ledger();
-    let plan = program.line(&format!("run {} --print-plan", SMALL.replace("--scenario", "--scenarios").replace(" --crash-points none", "")));
+    let plan = program.line(&format!(
+        "run {} --print-plan",
+        SMALL.replace("--scenario", "--scenarios").replace(" --crash-points none", "")
+    ));
     assert_eq!(plan.code, Some(0), "{plan:?}");
     std::fs::write(program.folder.path().join("plan.toml"), &plan.out).expect("a file");
     let (object, said) = explore(&program, "--plan plan.toml --crash-points none");
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(object["levels"], explore(&program, SMALL).0["levels"]);
+    // A failure has a plan, too: whoever has mended the bug looks at the schedules near it.
+    let (found, _) = explore(&program, &format!("{SMALL} --set mutant=reads-early"));
+    let folder = program.folder.path().join("artifacts/ledger-1");
+    assert!(folder.is_dir(), "{found}");
+    let (again, said) = explore(&program, "--plan artifacts/ledger-1 --crash-points none");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert_eq!(again["failing"]["trace_hash"], found["failing"]["trace_hash"]);
 }
 
 #[test]
@@ -90,7 +105,10 @@ fn what_can_not_be_explored_is_refused() {
     for (words, why) in [
         ("explore --seed 1", "--scenario"),
         ("explore --scenario nosuch --seed 1", "unknown scenario `nosuch`"),
-        ("explore --scenario steady --seed 1 --strategy pos", "--strategy pos: `seedstorm-under-test explore` says itself who steps next"),
+        (
+            "explore --scenario steady --seed 1 --strategy pos",
+            "--strategy pos: `seedstorm-under-test explore` says itself who steps next",
+        ),
         ("explore --scenario steady --seed 1 --skips 5", "5 is not in 0..=4"),
         ("explore --scenario steady --seed 1 --skips -1", "-1 is not in 0..=4"),
         ("explore --plan nosuch.toml", "nosuch.toml"),

@@ -253,6 +253,7 @@ mod tests {
                     preemptions: 0,
                     trace_hash: String::new(),
                     turns: None,
+                    choices: None,
                     guided: Some(Guided {
                         calls_followed,
                         drift: (calls_followed < STEPS).then(|| TurnDrift {

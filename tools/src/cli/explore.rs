@@ -22,7 +22,7 @@ pub(crate) struct ExploreArguments {
     #[arg(long, value_name = "N", conflicts_with = "plan", value_parser = seeds::parse_one, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
 
-    /// Explore the plan in this TOML file instead of drawing one; its strategy is left out.
+    /// Explore this plan, or that of a reproducer or of a failure's folder, instead of drawing one; its strategy and turns are left out.
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
 

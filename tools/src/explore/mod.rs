@@ -16,6 +16,7 @@ use crate::misplaced;
 use crate::plan_file;
 use crate::refused;
 use crate::report::{Human, RunEvent, Screen, Sink};
+use crate::reproducer::{self, Replayable};
 use crate::run::{self, How};
 use crate::seeds;
 use crate::shell;
@@ -70,7 +71,11 @@ fn planned(catalogue: Catalogue, arguments: &ExploreArguments) -> Result<(Known,
                 "--plan explores a plan as it is: options about how plans are drawn don't go with it",
             ));
         }
-        let (scenario, plan) = plan_file::read(catalogue, path)?;
+        let plan = match reproducer::read(path)? {
+            Replayable::Plan(plan) => *plan,
+            Replayable::Recorded(reproducer, _) => reproducer.plan,
+        };
+        let scenario = plan_file::scenario_of(catalogue, &plan, Some(path))?;
         return Ok((scenario, Plan { strategy, ..plan }));
     }
     if let Some(given) = &arguments.draw.strategy {

@@ -35,6 +35,7 @@ impl<F: Fn(u64) -> f64> Runner for MadeUp<F> {
                 trace_hash: String::new(),
                 turns: None,
                 guided: None,
+                choices: None,
             })
         };
         Ok(trials.into_iter().map(try_one).collect())
