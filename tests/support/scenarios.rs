@@ -29,6 +29,8 @@ enum Habit {
     HangFresh,
     /// As `Hang`, in blocking code.
     HangBlocking,
+    /// As `Hang`, where another process has written before.
+    HangBehind,
     /// Takes a lock of std that it has already.
     LockTwice,
     /// The scenario's own set-up does not end.
@@ -76,6 +78,11 @@ const OWN: &[Test] = &[
         name: "hangs-blocking",
         about: "makes no system call for ever in blocking code in bad seeds",
         habit: Habit::HangBlocking,
+    },
+    Test {
+        name: "hangs-behind",
+        about: "makes no system call for ever once another has written, in bad seeds",
+        habit: Habit::HangBehind,
     },
     Test { name: "locks-twice", about: "locks what it has locked, of std, in bad seeds", habit: Habit::LockTwice },
     Test { name: "hangs-set-up", about: "its set-up does not end in bad seeds", habit: Habit::HangSetUp },
@@ -217,6 +224,7 @@ async fn misbehave(sys: &Sys, habit: Habit, before: u64) {
             })
             .await
         }
+        Habit::HangBehind if sys.name() == "writer-1" && sys.stat("/writer-2").await.is_ok() => hang(),
         Habit::LockTwice => {
             let account = std::sync::Mutex::new(7);
             let held = account.lock().expect("nobody panics with it");
@@ -226,6 +234,7 @@ async fn misbehave(sys: &Sys, habit: Habit, before: u64) {
         Habit::Remember => drop(sys.sleep(1_000_000 + before).await),
         Habit::Print => print!("{{\"half\": of a line"),
         Habit::None
+        | Habit::HangBehind
         | Habit::Violate
         | Habit::BadSetUp
         | Habit::HangSetUp

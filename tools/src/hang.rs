@@ -6,6 +6,7 @@ use seedstorm_sim::Beat;
 use seedstorm_sim::invariant::Violation;
 use seedstorm_sim::kernel::{Place, Stage};
 use seedstorm_sim::metrics::Nanoseconds;
+use seedstorm_sim::schedule::Turns;
 use seedstorm_sim::trace::CallKind;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,6 +24,9 @@ static IS_WORKER: AtomicBool = AtomicBool::new(false);
 
 /// Whether the run's thread is at something of ours that may wait for who reads what it writes.
 static IS_WRITING: AtomicBool = AtomicBool::new(false);
+
+/// How long a step may take where a search runs a hang many times and nothing is said, in nanoseconds of real time. Each run that fails alike takes as long.
+pub(crate) const SEARCH_STEP_TIMEOUT_NS: u64 = 1_000_000_000;
 
 /// Says how long a step may take, in nanoseconds of real time: once for the whole process, before anything is run.
 pub(crate) fn limit(step_timeout_ns: u64) {
@@ -156,6 +160,16 @@ fn in_words(place: &Place, call: Option<&str>, how_long: &str, what_else: &str) 
     violation
 }
 
+/// Whether a failure is that a step or a seed took too long.
+pub(crate) fn is_timeout(fingerprint: &str) -> bool {
+    fingerprint.split('/').next() == Some(TIMED_OUT)
+}
+
+/// Whether it is code that makes no system call, and no run that was only slow.
+pub(crate) fn is_hang(fingerprint: &str) -> bool {
+    is_timeout(fingerprint) && fingerprint.ends_with("/hung")
+}
+
 /// What to do about it.
 const ADVICE: &str = "\na loop must await something, `sys.yield_now()` at least, or in blocking code call `os.yield_now()`;\n\
     a lock between tasks must be one of `sys::sync`: one of std that is taken twice, or held by another task, is never free again";
@@ -167,6 +181,8 @@ pub(crate) struct Hang {
     pub(crate) of: String,
     /// What is wrong.
     pub(crate) violation: Violation,
+    /// Who had gone when, if it was written down.
+    pub(crate) turns: Option<Turns>,
 }
 
 impl fmt::Display for Hang {

@@ -155,7 +155,7 @@ pub(crate) fn run(scenario: &'static (dyn Scenario + Sync), plan: &Plan, setting
                 stopwatch = Stopwatch::start();
                 if let Some(place) = watch.hung() {
                     let violation = hang::violation(place, now.call_at(place).as_deref());
-                    return Err(Problem::Hung(Box::new(Hang { of, violation })));
+                    return Err(Problem::Hung(Box::new(Hang { of, violation, turns: hang::beat().turns() })));
                 }
                 waiting.tell(&of, &watch);
             }

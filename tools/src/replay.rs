@@ -9,6 +9,7 @@ use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwr
 use crate::fault_options;
 use crate::from_outside::USUAL_CAUSES;
 use crate::git_bisect;
+use crate::hang;
 use crate::interrupt;
 use crate::keep;
 use crate::measured::LAST_EVENTS;
@@ -157,9 +158,10 @@ const UNEXPLAINED: &str = "nothing explains that it passes now: the same program
     Either something from outside reaches the run (nondeterminism), or the file was edited";
 
 /// Whether a recorded failure that passes now should have failed. One without turns was lost with its worker, and that may have had a
-/// reason outside of the run.
+/// reason outside of the run; so may one that took too long in real time.
 fn is_unexplained(recorded: &Reproducer, changed: &[String]) -> bool {
-    recorded.violation.is_some() && recorded.turns.is_some() && changed.is_empty()
+    let is_of_the_run = recorded.violation.as_ref().is_some_and(|violation| violation.invariant != TIMED_OUT);
+    is_of_the_run && recorded.turns.is_some() && changed.is_empty()
 }
 
 /// Says beforehand what may leave no chance to say it afterwards.
@@ -170,7 +172,7 @@ fn warn_of(violation: &Violation) {
             "recorded was {invariant}: {message}\nthis replay has no worker: if it happens again, it ends this process, without a result"
         )),
         // Of one that makes no call it is told when no call has come for the time that a step has.
-        TIMED_OUT if !violation.fingerprint.ends_with("/hung") => stderr::say(format_args!(
+        TIMED_OUT if !hang::is_hang(&violation.fingerprint) => stderr::say(format_args!(
             "recorded was {invariant}: {message}\nthis replay has no limit but that of a step: as long as the run goes on, it does"
         )),
         _ => {}

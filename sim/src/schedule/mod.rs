@@ -24,6 +24,7 @@ pub use guided::{Guide, Guided, TurnDrift};
 pub use pct::Pct;
 pub use pos::Pos;
 pub use random::Random;
+pub(crate) use recorder::Recording;
 pub use round_robin::RoundRobin;
 use step_counts::Counting;
 pub(crate) use step_counts::FirstRun;

@@ -10,7 +10,7 @@ use crate::keep;
 use crate::measured;
 use crate::report::RunResult;
 use crate::traced::Tracing;
-use seedstorm_sim::explore::{self, Trial};
+use seedstorm_sim::explore::{self, Trial, Tried};
 use seedstorm_sim::metrics::{Latencies, Measurements};
 use seedstorm_sim::{Seed, Settings};
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub(crate) fn work(catalogue: Catalogue, output: &mut impl Write) -> Result<Exit
         let answer = match wanted {
             Wanted::Seed(request) => answer(catalogue, &request),
             Wanted::Trial(trial) => try_out(catalogue, *trial),
-            Wanted::Place => continue,
+            Wanted::Place | Wanted::SoFar(_) => continue,
         };
         let retires = matches!(answer, Answer::Ended { retires: true, .. } | Answer::Tried { retires: true, .. });
         send(output, &answer)?;
@@ -49,6 +49,11 @@ fn read_requests(sender: &mpsc::Sender<Wanted>) {
     for request in lines.map_while(|line| receive(&line)) {
         let is_done = match request {
             Wanted::Place => send(&mut std::io::stdout(), &Answer::At(Box::new(hang::place()))).is_ok(),
+            Wanted::SoFar(violation) => {
+                let tried = Tried::standing_still(&hang::beat(), *violation);
+                // The run's thread will not answer.
+                send(&mut std::io::stdout(), &Answer::Tried { tried: Box::new(tried), retires: true }).is_ok()
+            }
             request => sender.send(request).is_ok(),
         };
         if !is_done {
@@ -99,7 +104,9 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
         Also::Nothing | Also::Reproducer(_) => None,
     };
     let listener = tracing.as_ref().map(Tracing::listener);
-    let settings = Settings { listener, crash_points: request.crash_points, ..Settings::default() };
+    // Of what hangs its turns are all that can be kept beside its plan.
+    let records_turns = matches!(request.also, Also::Reproducer(_));
+    let settings = Settings { listener, records_turns, crash_points: request.crash_points, ..Settings::default() };
     let measured = measured::run(scenario, &plan, settings).map_err(|problem| match problem {
         Problem::Usage(why) => of_seed(why),
         other => other,
