@@ -85,6 +85,29 @@ fn what_is_no_program_is_told_as_what_it_is() {
 }
 
 #[test]
+fn a_plan_that_does_not_come_to_an_end_is_told_as_that() {
+    let program = program();
+    let what = "the scenario's `plan` has not come to an end for 1.50 s of real time";
+    for words in [
+        "run --scenarios steady,hangs-plan --seed 3",
+        "replay --scenario hangs-plan --seed 3",
+        "sweep --scenarios hangs-plan --seeds 3..5 --jobs 1",
+    ] {
+        let words = format!("{words} {LIMIT}");
+        let said = program.line(&words);
+        assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{said:?}");
+        assert!(said.err.starts_with(&format!("hangs-plan seed 3: worker-timed-out: {what}\n")), "{said:?}");
+        assert_eq!(last_words(&said.err), words, "what shows it again");
+    }
+    // A worker tells it, too, and the sweep goes on.
+    let said = program.line(&format!("sweep --scenarios hangs-plan --seeds 2..5 --jobs 1 --determinism 0% {LIMIT}"));
+    assert_eq!((said.code, said.err.as_str()), (Some(1), ""), "{said:?}");
+    assert!(said.out.contains(&format!("1 × worker-timed-out/plan/-/hung\n  {what}\n  seeds 3\n")), "{}", said.out);
+    assert!(said.out.contains("FAILED 2 passed, 1 failed\n"), "{}", said.out);
+    assert_eq!(last_words(&said.out), format!("replay --scenario hangs-plan --seed 3 {LIMIT}"));
+}
+
+#[test]
 fn what_was_not_run_for_it_is_said_and_json_has_the_violation() {
     let program = program();
     let said = program.line(&format!("run --scenarios steady,hangs,vacuous --seed 3 --json {LIMIT}"));

@@ -33,6 +33,8 @@ enum Habit {
     HangBehind,
     /// Takes a lock of std that it has already.
     LockTwice,
+    /// The plan of a bad seed does not come to an end.
+    HangPlan,
     /// The scenario's own set-up does not end.
     HangSetUp,
     /// An invariant does not end.
@@ -85,6 +87,7 @@ const OWN: &[Test] = &[
         habit: Habit::HangBehind,
     },
     Test { name: "locks-twice", about: "locks what it has locked, of std, in bad seeds", habit: Habit::LockTwice },
+    Test { name: "hangs-plan", about: "its plan of bad seeds does not end", habit: Habit::HangPlan },
     Test { name: "hangs-set-up", about: "its set-up does not end in bad seeds", habit: Habit::HangSetUp },
     Test { name: "hangs-invariant", about: "an invariant does not end in bad seeds", habit: Habit::HangInvariant },
     Test { name: "panics", about: "panics in bad seeds", habit: Habit::Panic },
@@ -123,6 +126,9 @@ impl Scenario for Test {
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
         if self.habit == Habit::Refuse && is_bad(seed) {
             return Err(OptionsError { option: "seed".into(), value: seed.0.to_string(), allowed: "good ones".into() });
+        }
+        if self.habit == Habit::HangPlan && is_bad(seed) {
+            hang();
         }
         let mut settings = BTreeMap::new();
         for (key, value) in &options.set {
@@ -237,6 +243,7 @@ async fn misbehave(sys: &Sys, habit: Habit, before: u64) {
         | Habit::HangBehind
         | Habit::Violate
         | Habit::BadSetUp
+        | Habit::HangPlan
         | Habit::HangSetUp
         | Habit::HangInvariant
         | Habit::Refuse

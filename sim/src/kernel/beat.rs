@@ -42,6 +42,8 @@ pub enum Stage {
     /// There is no run.
     #[default]
     None,
+    /// A scenario draws a plan.
+    Plan,
     /// A scenario makes its processes.
     SetUp,
     /// A program runs, in the poll of one of its tasks.
@@ -52,7 +54,7 @@ pub enum Stage {
     Between,
 }
 
-const STAGES: [Stage; 5] = [Stage::None, Stage::SetUp, Stage::Program, Stage::Destructors, Stage::Between];
+const STAGES: [Stage; 6] = [Stage::None, Stage::Plan, Stage::SetUp, Stage::Program, Stage::Destructors, Stage::Between];
 
 /// Where a run was when somebody looked. Of a run that goes on its parts may be of two steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,6 +123,23 @@ impl Beat {
         let recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         let turns = recording.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Some(turns)
+    }
+
+    /// Draws a plan, which is no run but may stand still as well.
+    pub fn draws<T>(&self, draw: impl FnOnce() -> T) -> T {
+        /// It is over, also where it panics.
+        struct Drawing<'a>(&'a Beat);
+
+        impl Drop for Drawing<'_> {
+            fn drop(&mut self) {
+                self.0.ends();
+            }
+        }
+
+        let _drawing = Drawing(self);
+        self.begins();
+        self.is_at(Stage::Plan);
+        draw()
     }
 
     /// A run begins, with its scenario's set-up.

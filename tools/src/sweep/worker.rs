@@ -6,6 +6,7 @@ use crate::catalogue::Catalogue;
 use crate::checked::Checked;
 use crate::exit::{Exit, Problem, Result};
 use crate::hang;
+use crate::interrupt;
 use crate::keep;
 use crate::measured;
 use crate::report::RunResult;
@@ -97,7 +98,8 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
     let scenario = catalogue.named(&request.scenario)?;
     // Which seed it is that can't be run, nobody knows beforehand: how many agents there are may be drawn, and a fault may name one of them.
     let of_seed = |why: String| Problem::Usage(format!("{} seed {}: {why}", request.scenario, request.seed));
-    let plan = scenario.plan(Seed(request.seed), &request.options).map_err(|error| of_seed(error.to_string()))?;
+    let plan = interrupt::draw(scenario, Seed(request.seed), &request.options)?;
+    let plan = plan.map_err(|error| of_seed(error.to_string()))?;
     request.options.check(&plan).map_err(|error| of_seed(error.to_string()))?;
     let tracing = match &request.also {
         Also::Trace(path) => Some(Tracing::create(path)?),
