@@ -47,6 +47,7 @@ mod shell;
 mod shrink;
 mod stderr;
 mod sweep;
+mod this_build;
 mod traced;
 mod two_plans;
 mod until;

@@ -16,7 +16,7 @@ use crate::measured::LAST_EVENTS;
 use crate::plan_file;
 use crate::refused;
 use crate::report::{Replayed, RunEvent, RunResult};
-use crate::reproducer::{self, Replayable, Reproducer};
+use crate::reproducer::{self, Recorder, Replayable, Reproducer};
 use crate::run::{How, Outputs, Ran, exit_of, run_one, same_outputs, sink};
 use crate::shell;
 use crate::stderr;
@@ -32,8 +32,24 @@ use std::path::Path;
 /// What is run again.
 struct Again {
     plan: Plan,
-    recorded: Option<(Reproducer, Vec<String>)>,
+    recorded: Option<(Reproducer, Changes)>,
     note: Option<String>,
+}
+
+/// What is not as it was when a failure was recorded.
+struct Changes {
+    /// By what it was recorded; a word tells less.
+    recorder: Option<Recorder>,
+    /// What is known without a look at that.
+    known: Vec<String>,
+}
+
+impl Changes {
+    /// All of them. Asked for only where something does not come out as recorded.
+    fn all(&self) -> Vec<String> {
+        let by_recorder = self.recorder.iter().flat_map(Recorder::changed);
+        by_recorder.chain(self.known.iter().cloned()).collect()
+    }
 }
 
 /// Runs again.
@@ -46,7 +62,7 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
     }
     let mut again = again(catalogue, arguments)?;
     if let (Some((reproducer, changed)), Some(chosen)) = (&mut again.recorded, arguments.check.crash_points) {
-        explore_otherwise(reproducer, changed, chosen);
+        explore_otherwise(reproducer, &mut changed.known, chosen);
     }
     interrupt::flag()?;
     let scenario = plan_file::scenario_of(catalogue, &again.plan, arguments.file.as_deref())?;
@@ -95,10 +111,11 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
     if let Some((reproducer, changed)) = recorded {
         let drift = result.replay.take().and_then(|replayed| replayed.drift);
         let mut replayed = compare(reproducer, &result, drift);
+        let changed = if replayed.reproduced && exit != Exit::Pass { Vec::new() } else { changed.all() };
         if !replayed.reproduced {
             replayed.differs.extend(changed.iter().cloned());
         }
-        if exit == Exit::Pass && is_unexplained(reproducer, changed) {
+        if exit == Exit::Pass && is_unexplained(reproducer, &changed) {
             exit = Exit::Nondeterministic;
             replayed.differs.push(UNEXPLAINED.to_owned());
             replayed.hints.extend(USUAL_CAUSES.map(str::to_owned));
@@ -189,8 +206,9 @@ fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
         let note = Some(path.display().to_string());
         return Ok(match reproducer::read(path)? {
             Replayable::Plan(plan) => Again { plan: *plan, recorded: None, note },
-            Replayable::Recorded(reproducer, changed) => {
-                Again { plan: reproducer.plan.clone(), recorded: Some((*reproducer, changed)), note }
+            Replayable::Recorded(reproducer, recorder) => {
+                let changes = Changes { recorder: Some(recorder), known: Vec::new() };
+                Again { plan: reproducer.plan.clone(), recorded: Some((*reproducer, changes)), note }
             }
         });
     }
@@ -200,9 +218,9 @@ fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
                 "--repro holds a plan as it is: options about how plans are drawn don't go with it",
             ));
         }
-        let (reproducer, changed) = blob::read(word)?;
-        let plan = reproducer.plan.clone();
-        return Ok(Again { plan, recorded: Some((reproducer, changed)), note: Some("--repro".to_owned()) });
+        let (reproducer, known) = blob::read(word)?;
+        let (plan, changes) = (reproducer.plan.clone(), Changes { recorder: None, known });
+        return Ok(Again { plan, recorded: Some((reproducer, changes)), note: Some("--repro".to_owned()) });
     }
     let (Some(scenario), Some(seed)) = (&arguments.scenario, arguments.seed) else {
         return Err(Problem::usage(

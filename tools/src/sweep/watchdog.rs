@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use crate::measured::Stopwatch;
 use crate::shell;
+use crate::this_build;
 
 /// The invariant of a run that the watchdog has ended.
 pub(crate) const TIMED_OUT: &str = "worker-timed-out";
@@ -70,7 +71,7 @@ impl Worker {
     /// # Errors
     /// The operating system can't.
     pub(crate) fn start() -> anyhow::Result<Worker> {
-        let mut child = Command::new(own_program()?)
+        let mut child = Command::new(this_build::executable()?)
             .arg0("seedstorm-worker")
             .args(["worker", "--program"])
             .arg(shell::program())
@@ -221,12 +222,6 @@ fn records_turns(wanted: &WantedOf<'_>) -> bool {
         WantedOf::Seed(request) => matches!(request.also, Also::Reproducer(_)),
         WantedOf::Place | WantedOf::SoFar(_) => false,
     }
-}
-
-/// On Linux the program that runs now, even if a newer one has been built in its place meanwhile.
-fn own_program() -> anyhow::Result<PathBuf> {
-    let own = PathBuf::from("/proc/self/exe");
-    if own.exists() { Ok(own) } else { std::env::current_exe().context("finding this program") }
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<JoinHandle<()>> {
