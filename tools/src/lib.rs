@@ -40,6 +40,7 @@ mod replay;
 mod report;
 mod reproducer;
 mod run;
+mod search_line;
 mod seeds;
 mod selftest;
 mod shard;

@@ -12,17 +12,17 @@ use crate::picture::{self, Shrinkage};
 use crate::plan_file;
 use crate::report::{counted, grouped};
 use crate::reproducer::{self, Replayable, Reproducer};
+use crate::search_line;
 use crate::shell;
 use crate::stderr;
 use crate::sweep::{Pool, jobs};
 use anyhow::anyhow;
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::ProgressBar;
 use seedstorm_sim::explore::{Runner, Shrunk, Size, Stopped, Trial, shrink};
 use seedstorm_sim::schedule::Guide;
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// How much real time one trial may take, in nanoseconds: a smaller run takes no longer than the one that it comes from.
 const TRIAL_LIMIT_NS: u64 = 60_000_000_000;
@@ -272,10 +272,7 @@ struct Progress {
 
 impl Progress {
     fn new(from: Size) -> Progress {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if !bar.is_hidden() {
-            bar.enable_steady_tick(Duration::from_millis(250));
-        }
+        let bar = search_line::start();
         bar.set_message(sizes(from, from));
         Progress { bar, from }
     }
