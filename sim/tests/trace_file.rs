@@ -6,8 +6,8 @@ use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::trace::file::{
     Ending, FORMAT, FRAME_BYTES_MAX, FileWriter, Head, MAGIC, Problem, Reader, TraceError, Writer,
 };
-use seedstorm_sim::trace::{CallKind, Event, ProcessId, Record, RecordBody, TaskId, TraceHash};
-use seedstorm_sim::{Draw, Errno, Exit, Options, Outcome, Plan, Scenario, Seed, Settings, View, World, run};
+use seedstorm_sim::trace::{CallKind, Event, Record, RecordBody, TraceHash};
+use seedstorm_sim::{Draw, Exit, Options, Outcome, Plan, Scenario, Seed, Settings, View, World, run};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use twox_hash::XxHash3_64;
