@@ -2,7 +2,7 @@
 
 use crate::program;
 use seedstorm_tests::program::{Program, Said};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::Read;
 use std::process::Stdio;
 use std::time::Duration;
@@ -85,6 +85,29 @@ fn what_is_no_program_is_told_as_what_it_is() {
 }
 
 #[test]
+fn a_plan_that_does_not_come_to_an_end_is_told_as_that() {
+    let program = program();
+    let what = "the scenario's `plan` has not come to an end for 1.50 s of real time";
+    for words in [
+        "run --scenarios steady,hangs-plan --seed 3",
+        "replay --scenario hangs-plan --seed 3",
+        "sweep --scenarios hangs-plan --seeds 3..5 --jobs 1",
+    ] {
+        let words = format!("{words} {LIMIT}");
+        let said = program.line(&words);
+        assert_eq!((said.code, said.out.as_str()), (Some(1), ""), "{said:?}");
+        assert!(said.err.starts_with(&format!("hangs-plan seed 3: worker-timed-out: {what}\n")), "{said:?}");
+        assert_eq!(last_words(&said.err), words, "what shows it again");
+    }
+    // A worker tells it, too, and the sweep goes on.
+    let said = program.line(&format!("sweep --scenarios hangs-plan --seeds 2..5 --jobs 1 --determinism 0% {LIMIT}"));
+    assert_eq!((said.code, said.err.as_str()), (Some(1), ""), "{said:?}");
+    assert!(said.out.contains(&format!("1 × worker-timed-out/plan/-/hung\n  {what}\n  seeds 3\n")), "{}", said.out);
+    assert!(said.out.contains("FAILED 2 passed, 1 failed\n"), "{}", said.out);
+    assert_eq!(last_words(&said.out), format!("replay --scenario hangs-plan --seed 3 {LIMIT}"));
+}
+
+#[test]
 fn what_was_not_run_for_it_is_said_and_json_has_the_violation() {
     let program = program();
     let said = program.line(&format!("run --scenarios steady,hangs,vacuous --seed 3 --json {LIMIT}"));
@@ -149,6 +172,90 @@ fn a_state_before_it_is_shown_and_commands_that_need_its_end_say_so() {
         );
         assert_eq!(last_words(&said.err), words, "what shows it again");
     }
+}
+
+#[test]
+fn it_is_cut_down_to_what_it_takes_and_led_there_by_its_turns() {
+    let program = program();
+    for (scenario, processes) in [("hangs", 1), ("hangs-behind", 2)] {
+        let words = "--workers 5 --strategy random --faults delay,io-error";
+        let said = program.line(&format!("run --scenarios {scenario} --seed 3 {words} {LIMIT}"));
+        let (_, fingerprint) = told(&said);
+        assert_eq!(fingerprint, "worker-timed-out/process/writer/hung");
+        let words = format!("shrink artifacts/{scenario}-3 --jobs 2 --step-timeout 600ms --budget 1h --json");
+        let object: Value = serde_json::from_str(&program.line(&words).out).expect("an object");
+        assert_eq!(object["fingerprint"], json!(fingerprint), "{object}");
+        assert_eq!((&object["from"]["processes"], &object["from"]["faults"]), (&json!(5), &json!(2)), "{object}");
+        assert_eq!((&object["to"]["processes"], &object["to"]["faults"]), (&json!(processes), &json!(0)), "{object}");
+        let path = object["reproducer"].as_str().expect("a reproducer");
+        let replayed = program.line(&format!("replay {path} {LIMIT}"));
+        assert_eq!(replayed.code, Some(1), "{replayed:?}");
+        assert!(replayed.out.contains("replay: the same violation, step and trace hash as recorded\n"), "{replayed:?}");
+        assert_eq!(told(&replayed).1, fingerprint);
+    }
+}
+
+#[test]
+fn shrinking_needs_no_minute_for_each_run() {
+    let program = program();
+    program.line(&format!("run --scenarios hangs --seed 3 {LIMIT}"));
+    let said = program.line("shrink artifacts/hangs-3 --jobs 2");
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{said:?}");
+    assert!(said.out.contains(", processes 3 → 1, ") && said.out.contains(", nothing more can go\n"), "{said:?}");
+    assert!(said.out.contains(" has made no system call for 1.00 s of real time, since step "), "{said:?}");
+    assert_eq!(last_words(&said.out), "replay artifacts/hangs-3/shrunk.toml");
+}
+
+#[test]
+fn its_turns_are_kept_by_runs_and_sweeps() {
+    let program = program();
+    program.line(&format!("run --scenarios hangs-behind --seed 3 --strategy random {LIMIT}"));
+    program.line(&format!("sweep --scenarios hangs-behind --seeds 8 --strategy random --jobs 1 {LIMIT}"));
+    for seed in [3, 8] {
+        let path = program.folder.path().join(format!("artifacts/hangs-behind-{seed}/reproducer.toml"));
+        let text = std::fs::read_to_string(path).expect("a reproducer");
+        assert!(text.contains("\n[turns]\n") && text.contains("writer-1.1/0 "), "{text}");
+    }
+}
+
+#[test]
+fn it_is_bisected_over_commits_and_what_else_can_not_be_done_is_said() {
+    let program = program();
+    program.line(&format!("run --scenarios hangs --seed 3 {LIMIT}"));
+    let said = program.line("replay --git-bisect artifacts/hangs-3");
+    assert_eq!((said.code, said.err.as_str()), (Some(1), ""), "{said:?}");
+    assert!(said.out.starts_with("the violation is there: "), "{said:?}");
+    let said = program.line("bisect artifacts/hangs-3");
+    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
+    for instead in ["`shrink`", "`replay --until`", "`bisect --commits GOOD..BAD`"] {
+        assert!(said.err.contains(instead), "{said:?}");
+    }
+    // What was only slow has no smaller run that is slow, and what ends its process leaves nothing to compare.
+    let path = program.folder.path().join("artifacts/hangs-3/reproducer.toml");
+    let text = std::fs::read_to_string(&path).expect("a reproducer");
+    for (fingerprint, invariant, why) in [
+        ("worker-timed-out/run/-/slow", "worker-timed-out", "the run was only slow"),
+        ("worker-died/process/-/aborted", "worker-died", "a run that ends its process"),
+    ] {
+        let text = text.replace("worker-timed-out/process/writer/hung", fingerprint);
+        let text = text.replace("invariant = \"worker-timed-out\"", &format!("invariant = \"{invariant}\""));
+        std::fs::write(program.folder.path().join("other.toml"), text).expect("a file");
+        let said = program.line("shrink other.toml");
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
+        assert!(said.err.starts_with("error: other.toml: ") && said.err.contains(why), "{said:?}");
+    }
+}
+
+#[test]
+fn a_hang_that_passes_now_may_have_been_the_machine_and_is_no_nondeterminism() {
+    let program = program();
+    program.line(&format!("run --scenarios hangs-behind --seed 3 --strategy random {LIMIT}"));
+    let path = program.folder.path().join("artifacts/hangs-behind-3/reproducer.toml");
+    let text = std::fs::read_to_string(&path).expect("a reproducer");
+    let (before, after) = text.split_once("\n[plan]\n").expect("its plan");
+    std::fs::write(&path, format!("{before}\n[plan]\n{}", after.replacen("seed = 3", "seed = 4", 1))).expect("a file");
+    let said = program.line("replay artifacts/hangs-behind-3");
+    assert_eq!(said.code, Some(0), "{said:?}");
 }
 
 #[test]

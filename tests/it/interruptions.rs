@@ -1,6 +1,7 @@
 //! Ctrl-C: what was found by then is told and kept, and the last line goes on where it stopped.
 
 use crate::program;
+use crate::terminals::terminal;
 use seedstorm_tests::program::{Program, Said, said};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read};
@@ -54,6 +55,31 @@ fn interrupted_until(program: &Program, words: &str, is_enough: impl Fn(&Said) -
         }
         wait *= 2;
     }
+}
+
+/// Interrupts a search as soon as it shows this on a terminal: it goes on for long after that.
+fn interrupted_when_it_shows(program: &Program, words: &str, what: &str) -> Said {
+    let (mut ours, theirs) = terminal(300);
+    let mut command = program.command(&words.split_whitespace().collect::<Vec<_>>());
+    let child = command.stdout(Stdio::piped()).stderr(theirs).spawn().expect("it starts");
+    // The command holds the other end, too, until it is gone.
+    drop(command);
+    let (mut shown, mut buffer) = (String::new(), [0; 4096]);
+    let mut show = |shown: &mut String| match ours.read(&mut buffer) {
+        Ok(read @ 1..) => {
+            shown.push_str(&String::from_utf8_lossy(&buffer[..read]));
+            true
+        }
+        _ => false,
+    };
+    while !shown.contains(what) {
+        assert!(show(&mut shown), "{words}: it has ended: {shown}");
+    }
+    interrupt(&child);
+    while show(&mut shown) {}
+    let said = Said { err: shown, ..said(child.wait_with_output().expect("it ends")) };
+    assert_eq!(said.code, Some(130), "{words}: {said:?}");
+    said
 }
 
 /// Interrupts a command when it has come so far that it says something on the standard output.
@@ -198,14 +224,15 @@ fn a_shrinking_keeps_what_it_has() {
     let program = program();
     let run = program.run("run --scenarios concurrency-storm --seed 0 --set mutant=board-lost-update");
     let folder = run["reproducer"].as_str().and_then(|path| path.strip_suffix("/reproducer.toml")).expect("a failure");
-    let said = interrupted_with_a_result(&program, &format!("shrink {folder} --jobs 1 --budget 1h --json"));
+    let shows = "faults 12 → ";
+    let said = interrupted_when_it_shows(&program, &format!("shrink {folder} --jobs 1 --budget 1h --json"), shows);
     let shrunk: Value = serde_json::from_str(&said.out).expect("an object");
     assert_eq!(shrunk["interrupted"], json!(true), "{shrunk}");
     let path = shrunk["reproducer"].as_str().expect("a reproducer");
     let replayed = program.run(&format!("replay {path}"));
     assert_eq!(replayed["replay"]["reproduced"], json!(true), "{replayed}");
     assert_eq!(replayed["violations"][0]["fingerprint"], shrunk["fingerprint"]);
-    let said = interrupted_with_a_result(&program, &format!("shrink {folder} --jobs 1 --budget 1h"));
+    let said = interrupted_when_it_shows(&program, &format!("shrink {folder} --jobs 1 --budget 1h"), shows);
     assert!(said.out.contains(" s, interrupted\n"), "{said:?}");
     assert_eq!(last_words(&said)[0], "replay", "{said:?}");
 }
@@ -216,7 +243,7 @@ fn a_bisection_says_that_it_was_interrupted() {
     let run = program.run("run --scenarios concurrency-storm --seed 0 --set mutant=board-lost-update");
     let path = run["reproducer"].as_str().expect("a failure");
     let words = format!("bisect {path} --jobs 1 --budget 1h");
-    let said =
-        interrupted_until(&program, &words, |said| said.err.starts_with("interrupted: ") || !said.out.is_empty());
-    assert!(said.out.is_empty() || said.out.contains("interrupted"), "{said:?}");
+    let said = interrupted_when_it_shows(&program, &words, "a first look at the whole run");
+    let is_told = said.out.contains("interrupted") || said.out.is_empty() && said.err.contains("interrupted: ");
+    assert!(is_told, "{said:?}");
 }

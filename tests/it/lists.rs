@@ -13,7 +13,9 @@ fn list(what: &str) -> Vec<Value> {
         }
     }
     let plain = program().line(&format!("list {what}"));
-    assert_eq!(plain.out.lines().count(), items.len(), "{}", plain.out);
+    let begins_one = |line: &&str| !line.starts_with(' ');
+    assert_eq!(plain.out.lines().filter(begins_one).count(), items.len(), "{}", plain.out);
+    assert!(plain.out.lines().all(|line| line.chars().count() <= 120 && line.trim_end() == line), "{}", plain.out);
     items
 }
 
@@ -51,6 +53,23 @@ fn each_mutant_names_an_invariant_that_exists() {
     }
     let interactions = list("mutants").iter().filter(|mutant| mutant["interaction"] == true).count();
     assert!(interactions >= 4, "{interactions} need two things");
+}
+
+#[test]
+fn a_mutant_has_the_row_of_the_fault_catalogue_that_it_is_taken_from() {
+    let catalogue = include_str!("../../docs/faults.md");
+    let plain = program().line("list mutants").out;
+    let mutants = list("mutants");
+    let with_row = mutants.iter().filter_map(|mutant| Some((mutant["name"].as_str()?, mutant["row"].as_str()?)));
+    let with_row: Vec<(&str, &str)> = with_row.collect();
+    assert!(with_row.len() > 60, "{} have one", with_row.len());
+    for (name, row) in with_row {
+        let is_there =
+            |line: &str| line.split('|').nth(1).is_some_and(|rows| rows.split(',').any(|is| is.trim() == row));
+        assert!(catalogue.lines().any(is_there), "{name}: {row}");
+        let mut lines = plain.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>());
+        assert!(lines.any(|line| line == [name, row]), "{name}: {plain}");
+    }
 }
 
 #[test]

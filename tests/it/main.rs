@@ -3,6 +3,7 @@
 mod bad_input;
 mod bisect;
 mod budgets;
+mod builds;
 mod commits;
 mod crash_points;
 mod determinism;

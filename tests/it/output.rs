@@ -1,6 +1,6 @@
 //! What people see: what was drawn first, the verdict, the events before a violation, the command last.
 
-use crate::program;
+use crate::{election, program};
 use seedstorm_tests::program::{Program, said};
 use std::process::Stdio;
 
@@ -31,17 +31,48 @@ fn a_pass_tells_what_was_drawn_and_measured() {
     ] {
         assert!(rest.contains(part), "`{part}`: {rest}");
     }
-    for part in [
-        "lock-acquire p50 / p90 / p99 / max",
-        "zero-byte files",
-        "coverage",
-        "wrote",
-        "trace hash",
-        "PASSED steady seed 5",
-    ] {
+    for part in ["lock-acquire p50 / p90 / p99 / max", "coverage", "wrote", "trace hash", "PASSED steady seed 5"] {
         assert!(rest.contains(part), "`{part}`: {rest}");
     }
     assert!(!said.out.contains('\u{1b}'), "no colours where nobody sees them");
+}
+
+#[test]
+fn what_a_scenario_does_not_have_is_no_row_and_what_did_not_happen_is_one() {
+    let program = program();
+    let of_databases = ["transactions", "zero-byte files", "lock-acquire"];
+    for (program, words, are_there) in [
+        (&program, "run --scenarios steady --seed 5", [true, false, true]),
+        (&program, "run --scenarios signal-flood --seed 1 --workers 3 --strategy timed", [false, false, true]),
+        (&program, "run --scenarios concurrency-storm --seed 42", [true, true, true]),
+        (&election(), "run --scenarios election --seed 1 --strategy timed", [false, false, false]),
+        (&election(), "sweep --scenarios election --seeds 0..3 --jobs 1 --strategy timed", [false, false, false]),
+    ] {
+        let said = program.line(words);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let has = |row: &str| said.out.lines().any(|line| line.starts_with(&format!("│ {row} ")));
+        assert_eq!(of_databases.map(has), are_there, "{words}: {}", said.out);
+        assert!(has("fsync p50 / p90 / p99 / max") || !words.contains("timed"), "{words}: {}", said.out);
+    }
+    // Machines are told all.
+    let metrics = election().run("run --scenarios election --seed 1")["metrics"].clone();
+    for metric in ["transactions", "transactions_per_simulated_s", "zero_byte_files", "lock_acquire_ns"] {
+        assert!(!metrics[metric].is_null(), "{metric}: {metrics}");
+    }
+    let cells = |out: &str, row: &str| {
+        let line = out.lines().find(|line| line.starts_with(&format!("│ {row} "))).map(str::to_owned);
+        line.map(|line| line[row.len() + 4..].trim_matches([' ', '│']).to_owned())
+    };
+    let out = program.line("run --scenarios vacuous --seed 5").out;
+    assert_eq!(cells(&out, "coverage").as_deref(), Some("wrote 12"), "{out}");
+    assert_eq!(cells(&out, "did not happen").as_deref(), Some("flew"), "{out}");
+    let out = program.line("run --scenarios steady --seed 5").out;
+    assert_eq!(cells(&out, "did not happen"), None, "{out}");
+    let out = program.line("selftest --mutants board-lost-update --strategies random --seeds 2 --jobs 1").out;
+    let (_, table) = out.split_once("what must happen sometimes").expect("a table");
+    let rows = table.lines().filter(|line| line.ends_with(" 0 │"));
+    let rows: Vec<&str> = rows.map(|line| line.trim_matches([' ', '│', '0'])).collect();
+    assert_eq!(rows, ["concurrency-storm: did not happen:"], "{out}");
 }
 
 #[test]

@@ -8,6 +8,17 @@ use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::process::Stdio;
 
+/// A terminal of so many columns: our end, and that of whoever is on it.
+pub(crate) fn terminal(columns: u16) -> (File, File) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&ours).expect("it is ours");
+    unlockpt(&ours).expect("it opens");
+    tcsetwinsize(&ours, Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
+    let name = ptsname(&ours, Vec::new()).expect("a name").into_string().expect("text");
+    let theirs = OpenOptions::new().read(true).write(true).open(name).expect("its other end");
+    (File::from(ours), theirs)
+}
+
 /// Runs a command on a terminal of so many columns, and gives what it shows of its results.
 fn on_a_terminal(program: &Program, columns: u16, words: &str) -> String {
     shown(program, columns, words, false)
@@ -15,18 +26,13 @@ fn on_a_terminal(program: &Program, columns: u16, words: &str) -> String {
 
 /// As [`on_a_terminal`], with what it says beside them if that is wanted.
 fn shown(program: &Program, columns: u16, words: &str, with_errors: bool) -> String {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-    grantpt(&ours).expect("it is ours");
-    unlockpt(&ours).expect("it opens");
-    tcsetwinsize(&ours, Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
-    let name = ptsname(&ours, Vec::new()).expect("a name").into_string().expect("text");
-    let theirs = OpenOptions::new().read(true).write(true).open(name).expect("its other end");
+    let (mut ours, theirs) = terminal(columns);
     let errors = if with_errors { theirs.try_clone().expect("once more").into() } else { Stdio::null() };
     let mut command = program.command(&words.split(' ').collect::<Vec<_>>());
     let mut child = command.env("NO_COLOR", "1").stdout(theirs).stderr(errors).spawn().expect("it starts");
     // The command holds the other end, too, until it is gone.
     drop(command);
-    let (mut shown, mut buffer, mut ours) = (Vec::new(), [0; 4096], File::from(ours));
+    let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = ours.read(&mut buffer) {
         shown.extend_from_slice(&buffer[..read]);
     }

@@ -29,8 +29,12 @@ enum Habit {
     HangFresh,
     /// As `Hang`, in blocking code.
     HangBlocking,
+    /// As `Hang`, where another process has written before.
+    HangBehind,
     /// Takes a lock of std that it has already.
     LockTwice,
+    /// The plan of a bad seed does not come to an end.
+    HangPlan,
     /// The scenario's own set-up does not end.
     HangSetUp,
     /// An invariant does not end.
@@ -77,7 +81,13 @@ const OWN: &[Test] = &[
         about: "makes no system call for ever in blocking code in bad seeds",
         habit: Habit::HangBlocking,
     },
+    Test {
+        name: "hangs-behind",
+        about: "makes no system call for ever once another has written, in bad seeds",
+        habit: Habit::HangBehind,
+    },
     Test { name: "locks-twice", about: "locks what it has locked, of std, in bad seeds", habit: Habit::LockTwice },
+    Test { name: "hangs-plan", about: "its plan of bad seeds does not end", habit: Habit::HangPlan },
     Test { name: "hangs-set-up", about: "its set-up does not end in bad seeds", habit: Habit::HangSetUp },
     Test { name: "hangs-invariant", about: "an invariant does not end in bad seeds", habit: Habit::HangInvariant },
     Test { name: "panics", about: "panics in bad seeds", habit: Habit::Panic },
@@ -116,6 +126,9 @@ impl Scenario for Test {
     fn plan(&self, seed: Seed, options: &Options) -> Result<Plan, OptionsError> {
         if self.habit == Habit::Refuse && is_bad(seed) {
             return Err(OptionsError { option: "seed".into(), value: seed.0.to_string(), allowed: "good ones".into() });
+        }
+        if self.habit == Habit::HangPlan && is_bad(seed) {
+            hang();
         }
         let mut settings = BTreeMap::new();
         for (key, value) in &options.set {
@@ -217,6 +230,7 @@ async fn misbehave(sys: &Sys, habit: Habit, before: u64) {
             })
             .await
         }
+        Habit::HangBehind if sys.name() == "writer-1" && sys.stat("/writer-2").await.is_ok() => hang(),
         Habit::LockTwice => {
             let account = std::sync::Mutex::new(7);
             let held = account.lock().expect("nobody panics with it");
@@ -226,8 +240,10 @@ async fn misbehave(sys: &Sys, habit: Habit, before: u64) {
         Habit::Remember => drop(sys.sleep(1_000_000 + before).await),
         Habit::Print => print!("{{\"half\": of a line"),
         Habit::None
+        | Habit::HangBehind
         | Habit::Violate
         | Habit::BadSetUp
+        | Habit::HangPlan
         | Habit::HangSetUp
         | Habit::HangInvariant
         | Habit::Refuse

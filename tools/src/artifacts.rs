@@ -70,19 +70,20 @@ pub(crate) fn keep(
     Ok(Kept { repro: blob::of(&reproducer)?, reproducer: path, last_events })
 }
 
-/// Keeps a failure of which nothing but its plan is known: its worker did not survive it.
+/// Keeps a failure of a run that has not come to its end: what is known is its plan, and who had gone when, if that was written down and did not go with a worker.
 ///
 /// # Errors
 /// What can't be written.
 pub(crate) fn keep_lost(
     catalogue: Catalogue,
     plan: &Plan,
+    turns: Option<Turns>,
     result: &RunResult,
     checked: Checked,
     folder: &Path,
 ) -> Result<Kept> {
     let draft = keep::draft(folder)?;
-    let reproducer = Reproducer::new(plan, result, checked, None);
+    let reproducer = Reproducer::new(plan, result, checked, turns);
     let path = publish(catalogue, draft, folder, &reproducer, result, &[])?;
     Ok(Kept { repro: blob::of(&reproducer)?, reproducer: path, last_events: Vec::new() })
 }

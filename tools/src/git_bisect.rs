@@ -4,10 +4,11 @@
 use crate::catalogue::Catalogue;
 use crate::cli::ReplayArguments;
 use crate::exit::{Exit, Problem, Result, unless_closed};
+use crate::hang;
 use crate::interrupt;
 use crate::report::counted;
 use crate::reproducer::{self, REPRODUCER_FORMAT, Replayable};
-use crate::sweep::{Pool, WORKER_INVARIANTS, jobs};
+use crate::sweep::{Pool, jobs};
 use seedstorm_sim::explore::presence::{Effort, Presence, Recorded, Verdict, presence};
 use seedstorm_sim::explore::{Share, Stopped};
 use serde::{Deserialize, Serialize};
@@ -138,10 +139,15 @@ fn judge(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Report> {
     let Some(violation) = recorded.violation else {
         return Err(Problem::usage(format!("{}: no violation is recorded in it", path.display())));
     };
-    let Some(turns) = recorded.turns.filter(|_| WORKER_INVARIANTS.iter().all(|(id, _)| *id != violation.invariant))
-    else {
-        return Err(Problem::usage(format!("{}: {} leaves no turns to follow", path.display(), violation.invariant)));
+    let Some(turns) = recorded.turns else {
+        return Err(Problem::usage(format!("{}: {} has left no turns to follow", path.display(), violation.invariant)));
     };
+    if hang::is_hang(&violation.fingerprint) {
+        hang::limit(match arguments.watch.step_timeout {
+            hang::STEP_TIMEOUT_NS => hang::SEARCH_STEP_TIMEOUT_NS,
+            given_ns => given_ns,
+        });
+    }
     // Another commit may have had other scenarios, or plans of another form.
     let scenario = match catalogue.named(&recorded.plan.scenario) {
         Ok(scenario) => scenario,

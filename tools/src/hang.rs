@@ -6,6 +6,7 @@ use seedstorm_sim::Beat;
 use seedstorm_sim::invariant::Violation;
 use seedstorm_sim::kernel::{Place, Stage};
 use seedstorm_sim::metrics::Nanoseconds;
+use seedstorm_sim::schedule::Turns;
 use seedstorm_sim::trace::CallKind;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,6 +24,9 @@ static IS_WORKER: AtomicBool = AtomicBool::new(false);
 
 /// Whether the run's thread is at something of ours that may wait for who reads what it writes.
 static IS_WRITING: AtomicBool = AtomicBool::new(false);
+
+/// How long a step may take where a search runs a hang many times and nothing is said, in nanoseconds of real time. Each run that fails alike takes as long.
+pub(crate) const SEARCH_STEP_TIMEOUT_NS: u64 = 1_000_000_000;
 
 /// Says how long a step may take, in nanoseconds of real time: once for the whole process, before anything is run.
 pub(crate) fn limit(step_timeout_ns: u64) {
@@ -129,6 +133,7 @@ fn in_words(place: &Place, call: Option<&str>, how_long: &str, what_else: &str) 
         place.recovered_at.map_or_else(String::new, |_| format!(" of the recovery from a crash at step {run_step}"));
     let (object, role, what, advice) = match place.stage {
         _ if place.is_judging => ("invariant", role.as_str(), "an invariant has not come to an end".to_owned(), ""),
+        Stage::Plan => ("plan", "", "the scenario's `plan` has not come to an end".to_owned(), ""),
         Stage::SetUp | Stage::None => ("scenario", "", "the scenario's set-up has not come to an end".to_owned(), ""),
         Stage::Program if place.recovered_at.is_some() => {
             ("recovery", role.as_str(), format!("{who} has made no system call"), ADVICE)
@@ -145,7 +150,7 @@ fn in_words(place: &Place, call: Option<&str>, how_long: &str, what_else: &str) 
     });
     let call = call.map(|call| format!("`{call}`")).or(kind).map_or_else(String::new, |call| format!(" ({call})"));
     let since = match place.stage {
-        Stage::SetUp | Stage::None => inside,
+        Stage::Plan | Stage::SetUp | Stage::None => inside,
         _ => format!(", since step {step}{inside}{call}"),
     };
     let message = format!("{what}{how_long}{since}{what_else}{advice}");
@@ -154,6 +159,21 @@ fn in_words(place: &Place, call: Option<&str>, how_long: &str, what_else: &str) 
     let role = if role.is_empty() { "-" } else { role };
     violation.fingerprint = format!("{TIMED_OUT}/{object}/{role}/hung");
     violation
+}
+
+/// Whether a failure is that a step or a seed took too long.
+pub(crate) fn is_timeout(fingerprint: &str) -> bool {
+    fingerprint.split('/').next() == Some(TIMED_OUT)
+}
+
+/// Whether it is code that makes no system call, and no run that was only slow.
+pub(crate) fn is_hang(fingerprint: &str) -> bool {
+    is_timeout(fingerprint) && fingerprint.ends_with("/hung")
+}
+
+/// Whether it is a plan that could not be drawn: then there is none.
+pub(crate) fn is_of_plan(fingerprint: &str) -> bool {
+    is_hang(fingerprint) && fingerprint.split('/').nth(1) == Some("plan")
 }
 
 /// What to do about it.
@@ -167,6 +187,8 @@ pub(crate) struct Hang {
     pub(crate) of: String,
     /// What is wrong.
     pub(crate) violation: Violation,
+    /// Who had gone when, if it was written down.
+    pub(crate) turns: Option<Turns>,
 }
 
 impl fmt::Display for Hang {
@@ -217,6 +239,14 @@ mod tests {
                 "clerk-1 (task 2) has made no system call for 60.0 s of real time, since step 3 of the recovery from a crash at step 900 (`read`)".into(),
                 "worker-timed-out/recovery/clerk/hung".into(),
                 900
+            )
+        );
+        assert_eq!(
+            told(&Place { stage: Stage::Plan, ..Place::default() }, None),
+            (
+                "the scenario's `plan` has not come to an end for 60.0 s of real time".into(),
+                "worker-timed-out/plan/-/hung".into(),
+                0
             )
         );
         let destructor = told(&Place { stage: Stage::Destructors, ..place() }, None);

@@ -9,8 +9,9 @@ use crate::stderr;
 use crate::words::Narrator;
 use seedstorm_sim::kernel::{Listener, Place, RunError, View};
 use seedstorm_sim::metrics::Nanoseconds;
+use seedstorm_sim::plan::OptionsError;
 use seedstorm_sim::trace::{Body, CallKind, Event};
-use seedstorm_sim::{Outcome, Plan, Scenario, Settings};
+use seedstorm_sim::{Options, Outcome, Plan, Scenario, Seed, Settings};
 use serde::Serialize;
 use std::fmt;
 use std::io::IsTerminal;
@@ -132,21 +133,43 @@ pub(crate) fn run(scenario: &'static (dyn Scenario + Sync), plan: &Plan, setting
     if hang::is_worker() {
         return seedstorm_sim::run(scenario, plan, settings).map_err(refused);
     }
-    let flag = FLAG.get().filter(|flag| !flag.load(Ordering::Relaxed));
     let now = Arc::new(Now::default());
     let settings = Settings { listener: Some(now.follow(settings.listener)), ..settings };
-    let (sender, result) = mpsc::channel();
     let of = format!("{} seed {}", plan.scenario, plan.seed.0);
     let plan = plan.clone();
+    watched(of, &now, move || seedstorm_sim::run(scenario, &plan, settings))?.map_err(refused)
+}
+
+/// Draws a plan, on a thread of its own as well: a scenario's `plan` may not come to an end either.
+///
+/// # Errors
+/// [`Problem::Interrupted`]; [`Problem::Hung`].
+pub(crate) fn draw(
+    scenario: &'static (dyn Scenario + Sync),
+    seed: Seed,
+    options: &Options,
+) -> Result<std::result::Result<Plan, OptionsError>> {
+    if hang::is_worker() {
+        return Ok(hang::beat().draws(|| scenario.plan(seed, options)));
+    }
+    let of = format!("{} seed {}", scenario.name(), seed.0);
+    let options = options.clone();
+    watched(of, &Arc::default(), move || hang::beat().draws(|| scenario.plan(seed, &options)))
+}
+
+/// Does something of a scenario on a thread of its own, and waits for it as long as it goes on.
+fn watched<T: Send + 'static>(of: String, now: &Arc<Now>, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let flag = FLAG.get().filter(|flag| !flag.load(Ordering::Relaxed));
+    let (sender, result) = mpsc::channel();
     let running = std::thread::Builder::new()
         .name("interruptible".into())
         // If nobody waits any more, the process is ending.
-        .spawn(move || drop(sender.send(seedstorm_sim::run(scenario, &plan, settings))))
+        .spawn(move || drop(sender.send(work())))
         .map_err(anyhow::Error::new)?;
     let (mut watch, mut waiting, mut stopwatch) = (Watch::default(), Waiting::new(), Stopwatch::start());
     loop {
         match result.recv_timeout(LOOK_EVERY) {
-            Ok(outcome) => return outcome.map_err(refused),
+            Ok(result) => return Ok(result),
             Err(RecvTimeoutError::Timeout) if flag.is_some_and(|flag| flag.load(Ordering::Relaxed)) => {
                 return Err(Problem::Interrupted(now.look().into()));
             }
@@ -155,7 +178,7 @@ pub(crate) fn run(scenario: &'static (dyn Scenario + Sync), plan: &Plan, setting
                 stopwatch = Stopwatch::start();
                 if let Some(place) = watch.hung() {
                     let violation = hang::violation(place, now.call_at(place).as_deref());
-                    return Err(Problem::Hung(Box::new(Hang { of, violation })));
+                    return Err(Problem::Hung(Box::new(Hang { of, violation, turns: hang::beat().turns() })));
                 }
                 waiting.tell(&of, &watch);
             }

@@ -14,6 +14,9 @@ use std::io::Write;
 struct Item {
     name: String,
     about: String,
+    /// A mutant's: the row of the fault catalogue that it is taken from, in its scenario's own words, if it names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<String>,
     /// A fault's: the invariants that are not judged once it has fired.
     #[serde(skip_serializing_if = "Option::is_none")]
     voids: Option<Vec<String>>,
@@ -40,6 +43,7 @@ impl Item {
         Item {
             name,
             about,
+            row: None,
             voids: None,
             invariant: None,
             scenarios: None,
@@ -60,13 +64,50 @@ pub(crate) fn list(catalogue: Catalogue, arguments: &ListArguments, output: &mut
         let text = serde_json::to_string_pretty(&items).map_err(anyhow::Error::new)?;
         writeln!(output, "{text}")?;
     } else {
-        let width = items.iter().map(|item| item.name.len()).max().unwrap_or(0);
-        for item in &items {
-            writeln!(output, "{:<width$}  {}", item.name, item.about)?;
-        }
+        output.write_all(table(&items).as_bytes())?;
     }
     output.flush()?;
     Ok(Exit::Pass)
+}
+
+/// How wide a list is at most: what is longer goes on under its beginning.
+const COLUMNS: usize = 120;
+
+/// The items in columns: name, row where some have one, what it is.
+fn table(items: &[Item]) -> String {
+    let width = |text: fn(&Item) -> &str| items.iter().map(|item| text(item).chars().count()).max().unwrap_or(0);
+    let row = |item: &Item| item.row.clone().unwrap_or_default();
+    let (name_width, row_width) = (width(|item| &item.name), width(|item| item.row.as_deref().unwrap_or_default()));
+    let mut text = String::new();
+    for item in items {
+        let mut head = format!("{:<name_width$}  ", item.name);
+        if row_width > 0 {
+            head.push_str(&format!("{:<row_width$}  ", row(item)));
+        }
+        let indent = head.chars().count();
+        for line in folded(&item.about, COLUMNS.saturating_sub(indent)) {
+            text.push_str(&format!("{head}{line}\n"));
+            head = " ".repeat(indent);
+        }
+    }
+    text
+}
+
+/// The words of a text in lines of so many characters; a longer word has one of its own.
+fn folded(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a first line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
 }
 
 fn items(catalogue: Catalogue, what: Listed) -> Vec<Item> {
@@ -95,6 +136,7 @@ fn items(catalogue: Catalogue, what: Listed) -> Vec<Item> {
         Listed::Mutants => catalogue
             .planted_bugs()
             .map(|(bug, scenario)| Item {
+                row: Some(bug.row.to_owned()).filter(|row| !row.is_empty()),
                 invariant: Some(bug.invariant.to_owned()),
                 scenarios: owned(&[scenario.name()]),
                 also: owned(bug.also),

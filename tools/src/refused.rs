@@ -2,6 +2,7 @@
 
 use crate::catalogue::{Known, nearest};
 use crate::exit::{Problem, Result};
+use crate::interrupt;
 use crate::plan_file;
 use seedstorm_sim::plan::{OptionsError, Place, Refusal, Why};
 use seedstorm_sim::{Options, Plan, Seed};
@@ -10,9 +11,9 @@ use std::path::Path;
 /// Draws a seed's plan. Where its faults come from a file, the scenario looks at them too.
 ///
 /// # Errors
-/// Options that the scenario doesn't take.
+/// Options that the scenario doesn't take; a `plan` that doesn't come to an end.
 pub(crate) fn draw(scenario: Known, seed: Seed, options: &Options, faults_file: Option<&Path>) -> Result<Plan> {
-    let plan = scenario.plan(seed, options).and_then(|plan| options.check(&plan).map(|()| plan));
+    let plan = interrupt::draw(scenario, seed, options)?.and_then(|plan| options.check(&plan).map(|()| plan));
     let plan = plan.map_err(|error| Problem::Usage(of_option(scenario, &error)))?;
     if faults_file.is_some() {
         plan_file::check(scenario, &plan, faults_file)

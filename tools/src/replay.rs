@@ -9,13 +9,14 @@ use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwr
 use crate::fault_options;
 use crate::from_outside::USUAL_CAUSES;
 use crate::git_bisect;
+use crate::hang;
 use crate::interrupt;
 use crate::keep;
 use crate::measured::LAST_EVENTS;
 use crate::plan_file;
 use crate::refused;
 use crate::report::{Replayed, RunEvent, RunResult};
-use crate::reproducer::{self, Replayable, Reproducer};
+use crate::reproducer::{self, Recorder, Replayable, Reproducer};
 use crate::run::{How, Outputs, Ran, exit_of, run_one, same_outputs, sink};
 use crate::shell;
 use crate::stderr;
@@ -31,8 +32,24 @@ use std::path::Path;
 /// What is run again.
 struct Again {
     plan: Plan,
-    recorded: Option<(Reproducer, Vec<String>)>,
+    recorded: Option<(Reproducer, Changes)>,
     note: Option<String>,
+}
+
+/// What is not as it was when a failure was recorded.
+struct Changes {
+    /// By what it was recorded; a word tells less.
+    recorder: Option<Recorder>,
+    /// What is known without a look at that.
+    known: Vec<String>,
+}
+
+impl Changes {
+    /// All of them. Asked for only where something does not come out as recorded.
+    fn all(&self) -> Vec<String> {
+        let by_recorder = self.recorder.iter().flat_map(Recorder::changed);
+        by_recorder.chain(self.known.iter().cloned()).collect()
+    }
 }
 
 /// Runs again.
@@ -45,7 +62,7 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
     }
     let mut again = again(catalogue, arguments)?;
     if let (Some((reproducer, changed)), Some(chosen)) = (&mut again.recorded, arguments.check.crash_points) {
-        explore_otherwise(reproducer, changed, chosen);
+        explore_otherwise(reproducer, &mut changed.known, chosen);
     }
     interrupt::flag()?;
     let scenario = plan_file::scenario_of(catalogue, &again.plan, arguments.file.as_deref())?;
@@ -94,10 +111,11 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
     if let Some((reproducer, changed)) = recorded {
         let drift = result.replay.take().and_then(|replayed| replayed.drift);
         let mut replayed = compare(reproducer, &result, drift);
+        let changed = if replayed.reproduced && exit != Exit::Pass { Vec::new() } else { changed.all() };
         if !replayed.reproduced {
             replayed.differs.extend(changed.iter().cloned());
         }
-        if exit == Exit::Pass && is_unexplained(reproducer, changed) {
+        if exit == Exit::Pass && is_unexplained(reproducer, &changed) {
             exit = Exit::Nondeterministic;
             replayed.differs.push(UNEXPLAINED.to_owned());
             replayed.hints.extend(USUAL_CAUSES.map(str::to_owned));
@@ -157,9 +175,10 @@ const UNEXPLAINED: &str = "nothing explains that it passes now: the same program
     Either something from outside reaches the run (nondeterminism), or the file was edited";
 
 /// Whether a recorded failure that passes now should have failed. One without turns was lost with its worker, and that may have had a
-/// reason outside of the run.
+/// reason outside of the run; so may one that took too long in real time.
 fn is_unexplained(recorded: &Reproducer, changed: &[String]) -> bool {
-    recorded.violation.is_some() && recorded.turns.is_some() && changed.is_empty()
+    let is_of_the_run = recorded.violation.as_ref().is_some_and(|violation| violation.invariant != TIMED_OUT);
+    is_of_the_run && recorded.turns.is_some() && changed.is_empty()
 }
 
 /// Says beforehand what may leave no chance to say it afterwards.
@@ -170,7 +189,7 @@ fn warn_of(violation: &Violation) {
             "recorded was {invariant}: {message}\nthis replay has no worker: if it happens again, it ends this process, without a result"
         )),
         // Of one that makes no call it is told when no call has come for the time that a step has.
-        TIMED_OUT if !violation.fingerprint.ends_with("/hung") => stderr::say(format_args!(
+        TIMED_OUT if !hang::is_hang(&violation.fingerprint) => stderr::say(format_args!(
             "recorded was {invariant}: {message}\nthis replay has no limit but that of a step: as long as the run goes on, it does"
         )),
         _ => {}
@@ -187,8 +206,9 @@ fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
         let note = Some(path.display().to_string());
         return Ok(match reproducer::read(path)? {
             Replayable::Plan(plan) => Again { plan: *plan, recorded: None, note },
-            Replayable::Recorded(reproducer, changed) => {
-                Again { plan: reproducer.plan.clone(), recorded: Some((*reproducer, changed)), note }
+            Replayable::Recorded(reproducer, recorder) => {
+                let changes = Changes { recorder: Some(recorder), known: Vec::new() };
+                Again { plan: reproducer.plan.clone(), recorded: Some((*reproducer, changes)), note }
             }
         });
     }
@@ -198,9 +218,9 @@ fn again(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Again> {
                 "--repro holds a plan as it is: options about how plans are drawn don't go with it",
             ));
         }
-        let (reproducer, changed) = blob::read(word)?;
-        let plan = reproducer.plan.clone();
-        return Ok(Again { plan, recorded: Some((reproducer, changed)), note: Some("--repro".to_owned()) });
+        let (reproducer, known) = blob::read(word)?;
+        let (plan, changes) = (reproducer.plan.clone(), Changes { recorder: None, known });
+        return Ok(Again { plan, recorded: Some((reproducer, changes)), note: Some("--repro".to_owned()) });
     }
     let (Some(scenario), Some(seed)) = (&arguments.scenario, arguments.seed) else {
         return Err(Problem::usage(

@@ -7,6 +7,7 @@ use crate::file_kind::FileKind;
 use crate::plan_file;
 use crate::refused;
 use crate::report::RunResult;
+use crate::this_build;
 use seedstorm_sim::Plan;
 use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::plan::read_toml;
@@ -15,7 +16,6 @@ use seedstorm_sim::sqlite;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 /// The version of the format. A reader refuses a newer one.
 pub const REPRODUCER_FORMAT: u32 = 2;
@@ -57,10 +57,10 @@ struct Stored {
     format: u32,
     scenario: String,
     seedstorm: String,
-    /// The commit that the program was built from, where that is known.
+    /// The commit that seedstorm was built from, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     git: Option<String>,
-    /// Which build of the program: scenarios and models are a part of it, and change without a new version.
+    /// Which build of the program, as a digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     build: Option<String>,
     sqlite_source_id: String,
@@ -153,8 +153,8 @@ impl Reproducer {
             format: REPRODUCER_FORMAT,
             scenario: self.plan.scenario.clone(),
             seedstorm: env!("CARGO_PKG_VERSION").to_owned(),
-            git: git(),
-            build: build(),
+            git: this_build::commit().map(str::to_owned),
+            build: this_build::digest().map(str::to_owned),
             sqlite_source_id: sqlite::source_id().to_owned(),
             sqlite_compile_options: sqlite::compile_options().into_iter().map(str::to_owned).collect(),
             trace_hash: self.trace_hash.clone(),
@@ -174,8 +174,40 @@ impl Reproducer {
 pub(crate) enum Replayable {
     /// A plan alone: nothing to compare with.
     Plan(Box<Plan>),
-    /// A recorded failure, and what has changed since it was recorded.
-    Recorded(Box<Reproducer>, Vec<String>),
+    /// A recorded failure, and by what it was recorded.
+    Recorded(Box<Reproducer>, Recorder),
+}
+
+/// By what a failure was recorded.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    seedstorm: String,
+    git: Option<String>,
+    build: Option<String>,
+    sqlite_source_id: String,
+    sqlite_compile_options: Vec<String>,
+}
+
+impl Recorder {
+    /// What has changed since. To tell the build takes as long as to read the executable.
+    pub(crate) fn changed(&self) -> Vec<String> {
+        let mut changed = Vec::new();
+        if self.seedstorm != env!("CARGO_PKG_VERSION") {
+            changed.push(format!("recorded with seedstorm {}, this is {}", self.seedstorm, env!("CARGO_PKG_VERSION")));
+        } else if self.build.is_none() || self.build.as_deref() != this_build::digest() {
+            let commits = match (self.git.as_deref(), this_build::commit()) {
+                (Some(was), Some(is)) if was != is => format!(": with seedstorm of commit {was}, this has it of {is}"),
+                _ => String::new(),
+            };
+            changed.push(format!("recorded with another build of this program{commits}"));
+        }
+        if self.sqlite_source_id != sqlite::source_id() {
+            changed.push(format!("recorded with SQLite {}, this is {}", self.sqlite_source_id, sqlite::source_id()));
+        } else if self.sqlite_compile_options != sqlite::compile_options() {
+            changed.push("recorded with SQLite compiled with other options".to_owned());
+        }
+        changed
+    }
 }
 
 /// The reproducer that a path stands for: that of a failure, if it is its folder.
@@ -224,37 +256,12 @@ pub(crate) fn read(path: &Path) -> Result<Replayable> {
         None => None,
         Some(turns) => Some(read_turns(path, turns)?),
     };
-    let mut changed = Vec::new();
-    if stored.seedstorm != env!("CARGO_PKG_VERSION") {
-        changed.push(format!("recorded with seedstorm {}, this is {}", stored.seedstorm, env!("CARGO_PKG_VERSION")));
-    } else if stored.build.is_none() || stored.build != build() {
-        let commits = match (&stored.git, git()) {
-            (Some(was), Some(is)) if *was != is => format!(": of commit {was}, this is of {is}"),
-            _ => String::new(),
-        };
-        changed.push(format!("recorded with another build of this program{commits}"));
-    }
-    if stored.sqlite_source_id != sqlite::source_id() {
-        changed.push(format!("recorded with SQLite {}, this is {}", stored.sqlite_source_id, sqlite::source_id()));
-    } else if stored.sqlite_compile_options != sqlite::compile_options() {
-        changed.push("recorded with SQLite compiled with other options".to_owned());
-    }
+    let Stored { seedstorm, git, build, sqlite_source_id, sqlite_compile_options, .. } = stored;
+    let recorder = Recorder { seedstorm, git, build, sqlite_source_id, sqlite_compile_options };
     let Stored { plan, violation, trace_hash, steps, crash_points, without_invariants, .. } = stored;
     let checked = Checked { crash_points, without_invariants };
     let reproducer = Reproducer { plan, checked, turns, violation, trace_hash, steps };
-    Ok(Replayable::Recorded(Box::new(reproducer), changed))
-}
-
-/// What tells this build of the program from others: the size of its file and when it was made. `None` when the file can't be looked at.
-fn build() -> Option<String> {
-    let file = std::env::current_exe().and_then(std::fs::metadata).ok()?;
-    let made = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some(format!("{} bytes of {}.{:09}", file.len(), made.as_secs(), made.subsec_nanos()))
-}
-
-/// The commit that the program was built from.
-fn git() -> Option<String> {
-    option_env!("SEEDSTORM_GIT_COMMIT").filter(|commit| !commit.is_empty()).map(str::to_owned)
+    Ok(Replayable::Recorded(Box::new(reproducer), recorder))
 }
 
 fn read_turns(path: &Path, stored: &StoredTurns) -> Result<Turns> {

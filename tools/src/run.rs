@@ -3,9 +3,10 @@
 use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
 use crate::checked::Checked;
-use crate::cli::RunArguments;
+use crate::cli::{RunArguments, words_to_show};
 use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed, unless_unwritten};
 use crate::fault_options;
+use crate::hang::Hang;
 use crate::interrupt::{self, Reached};
 use crate::keep;
 use crate::measured::{self, LAST_EVENTS, Stopwatch};
@@ -16,7 +17,6 @@ use crate::report::{EventLine, Human, RunEvent, RunObject, RunResult, Screen, Si
 use crate::seeds;
 use crate::shell;
 use crate::stderr;
-use crate::sweep::TIMED_OUT;
 use crate::traced::Tracing;
 use seedstorm_sim::invariant::Violation;
 use seedstorm_sim::schedule::{Guide, Turns};
@@ -173,13 +173,15 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
     };
     let listener = tracing.as_ref().map(Tracing::listener);
     let stopwatch = Stopwatch::start();
-    let measured = match measured::run(scenario, plan, Settings { listener, ..settings() }) {
+    // Of what hangs nothing can be run again here: what is kept of it must be written down now.
+    let measured = match measured::run(scenario, plan, Settings { listener, records_turns: true, ..settings() }) {
         Err(Problem::Hung(hang)) => {
             if let Some(tracing) = &tracing {
                 stderr::say(format_args!("{}: not written: the run has not come to an end", tracing.path().display()));
             }
-            let result = RunResult::lost(scenario, plan, stopwatch.elapsed_ns(), hang.violation);
-            return Ok(keep_hung(how.catalogue, plan, how.checked, how.artifacts, result));
+            let Hang { violation, turns, .. } = *hang;
+            let result = RunResult::lost(scenario, plan, stopwatch.elapsed_ns(), violation);
+            return Ok(keep_hung(how.catalogue, plan, turns, how.checked, how.artifacts, result));
         }
         measured => measured?,
     };
@@ -229,12 +231,13 @@ pub(crate) fn run_one(scenario: Known, plan: &Plan, how: How<'_>) -> Result<Ran>
 fn keep_hung(
     catalogue: Catalogue,
     plan: &Plan,
+    turns: Option<Turns>,
     checked: Checked,
     artifacts: Option<&Path>,
     mut result: RunResult,
 ) -> Ran {
     let mut unwritten = None;
-    match artifacts.map(|folder| artifacts::keep_lost(catalogue, plan, &result, checked, folder)) {
+    match artifacts.map(|folder| artifacts::keep_lost(catalogue, plan, turns, &result, checked, folder)) {
         Some(Ok(kept)) => {
             result.repro = Some(kept.repro);
             result.reproducer = Some(kept.reproducer.display().to_string());
@@ -277,8 +280,8 @@ fn worse(one: Exit, other: Exit) -> Exit {
 fn failure_command(program: &str, arguments: &RunArguments, scenario: Known, result: &RunResult) -> String {
     match &result.reproducer {
         Some(path) => {
-            let is_hang = result.violations.first().is_some_and(|violation| violation.invariant == TIMED_OUT);
-            let watch = if is_hang { arguments.watch.words() } else { Vec::new() };
+            let fingerprint = result.violations.first().map_or("", |violation| &violation.fingerprint);
+            let watch = words_to_show(fingerprint, arguments.watch.step_timeout);
             let path = shell::path(Path::new(path));
             shell::line([program, "replay", &path].into_iter().chain(watch.iter().map(String::as_str)))
         }

@@ -3,25 +3,26 @@
 use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
 use crate::checked::Checked;
-use crate::cli::ShrinkArguments;
+use crate::cli::{ShrinkArguments, words_to_show};
 use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed};
+use crate::hang;
 use crate::interrupt;
 use crate::keep;
 use crate::picture::{self, Shrinkage};
 use crate::plan_file;
 use crate::report::{counted, grouped};
 use crate::reproducer::{self, Replayable, Reproducer};
+use crate::search_line;
 use crate::shell;
 use crate::stderr;
 use crate::sweep::{Pool, jobs};
 use anyhow::anyhow;
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::ProgressBar;
 use seedstorm_sim::explore::{Runner, Shrunk, Size, Stopped, Trial, shrink};
 use seedstorm_sim::schedule::Guide;
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// How much real time one trial may take, in nanoseconds: a smaller run takes no longer than the one that it comes from.
 const TRIAL_LIMIT_NS: u64 = 60_000_000_000;
@@ -37,7 +38,8 @@ pub(crate) fn shrink_command(catalogue: Catalogue, arguments: &ShrinkArguments) 
     let recorded = recorded(&arguments.reproducer)?;
     let scenario = plan_file::scenario_of(catalogue, &recorded.plan, Some(&arguments.reproducer))?;
     let destination = Destination::of(arguments)?;
-    let mut pool = Pool::new(jobs(arguments.jobs, u64::MAX), TRIAL_LIMIT_NS, arguments.budget, interrupt::flag()?);
+    let trial_limit_ns = trial_limit_ns(arguments, &recorded);
+    let mut pool = Pool::new(jobs(arguments.jobs, u64::MAX), trial_limit_ns, arguments.budget, interrupt::flag()?);
     let first = first(&mut pool, &recorded, &arguments.reproducer)?;
     let progress = Progress::new(first.size());
     let found = shrink(&mut pool, first.clone(), scenario.plainest(), &mut |best| progress.at(best));
@@ -52,7 +54,11 @@ pub(crate) fn shrink_command(catalogue: Catalogue, arguments: &ShrinkArguments) 
         ("preemptions", from.preemptions, to.preemptions),
     ];
     let sizes = sizes.map(|(what, before, after)| Shrinkage { what: what.to_owned(), before, after });
-    let command = path.as_ref().map(|path| shell::line([catalogue.program(), "replay", &shell::path(path)]));
+    let watch = words_to_show(&smallest.violation.fingerprint, arguments.watch().step_timeout);
+    let command = path.as_ref().map(|path| {
+        let path = shell::path(path);
+        shell::line([catalogue.program(), "replay", &path].into_iter().chain(watch.iter().map(String::as_str)))
+    });
     let reproduce = command.clone();
     artifacts::add_to_findings(catalogue, &arguments.reproducer, |found| {
         found.shrunk = Some(picture::Shrunk { sizes: sizes.into(), reproduce });
@@ -63,14 +69,35 @@ pub(crate) fn shrink_command(catalogue: Catalogue, arguments: &ShrinkArguments) 
 
 /// Reads the failure.
 fn recorded(path: &Path) -> Result<Reproducer> {
-    match reproducer::read(path)? {
-        Replayable::Recorded(reproducer, _) if reproducer.violation.is_some() => Ok(*reproducer),
-        Replayable::Recorded(..) => Err(Problem::usage(format!("{}: it tells of no violation", path.display()))),
-        Replayable::Plan(_) => Err(Problem::usage(format!(
-            "{}: a plan tells of no failure; `run --plan` keeps a reproducer if it fails",
-            path.display()
-        ))),
+    let wrong = |why: &str| Err(Problem::usage(format!("{}: {why}", path.display())));
+    let reproducer = match reproducer::read(path)? {
+        Replayable::Recorded(reproducer, _) => *reproducer,
+        Replayable::Plan(_) => {
+            return wrong("a plan tells of no failure; `run --plan` keeps a reproducer if it fails");
+        }
+    };
+    let Some(violation) = &reproducer.violation else { return wrong("it tells of no violation") };
+    match violation.invariant.as_str() {
+        "worker-died" => wrong(
+            "a run that ends its process tells nothing by which a smaller one could be known as the same failure; \
+             cut `[plan]` down by hand, and try it with `run --plan`",
+        ),
+        _ if hang::is_timeout(&violation.fingerprint) && !hang::is_hang(&violation.fingerprint) => wrong(
+            "the run was only slow: it was ended for --seed-timeout while it went on, and no smaller one fails alike",
+        ),
+        _ => Ok(reproducer),
     }
+}
+
+/// How much real time a trial has, in nanoseconds. A hang takes what a step has each time that it is met: that is said here, too.
+fn trial_limit_ns(arguments: &ShrinkArguments, recorded: &Reproducer) -> u64 {
+    if !recorded.violation.as_ref().is_some_and(|violation| hang::is_hang(&violation.fingerprint)) {
+        return TRIAL_LIMIT_NS;
+    }
+    let step_timeout_ns = arguments.step_timeout.unwrap_or(hang::SEARCH_STEP_TIMEOUT_NS);
+    hang::limit(step_timeout_ns);
+    // What stands still is told as that, and not as what took too long.
+    TRIAL_LIMIT_NS.saturating_add(step_timeout_ns)
 }
 
 /// Runs the failure once as it is: what it does now is what shall be kept.
@@ -148,7 +175,7 @@ impl Destination {
             checked: Checked { crash_points, without_invariants },
             turns: Some(smallest.turns.clone()),
             violation: Some(smallest.violation.clone()),
-            trace_hash: Some(smallest.trace_hash.clone()),
+            trace_hash: smallest.trace_hash.clone(),
             steps: smallest.steps,
         };
         let text = reproducer.in_one_file()?;
@@ -245,10 +272,7 @@ struct Progress {
 
 impl Progress {
     fn new(from: Size) -> Progress {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if !bar.is_hidden() {
-            bar.enable_steady_tick(Duration::from_millis(250));
-        }
+        let bar = search_line::start();
         bar.set_message(sizes(from, from));
         Progress { bar, from }
     }

@@ -47,8 +47,8 @@ pub struct Tried {
     pub chaos_steps: u64,
     /// How often a task was left in the chaos that could have gone on.
     pub preemptions: u64,
-    /// The run's hash, as 32 hexadecimal digits.
-    pub trace_hash: String,
+    /// The run's hash, as 32 hexadecimal digits; `None` if it has not come to an end.
+    pub trace_hash: Option<String>,
     /// Who went when in the chaos, if it failed.
     pub turns: Option<Turns>,
     /// How well the guide could be followed.
@@ -73,6 +73,22 @@ pub struct Hit {
 }
 
 impl Tried {
+    /// What is known of a trial that stands still, which [`carry_out`] can't tell any more: somebody looks at its beat, and calls it this violation.
+    pub fn standing_still(beat: &Beat, violation: Violation) -> Tried {
+        let turns = beat.turns().unwrap_or_default();
+        Tried {
+            processes: beat.processes(),
+            steps: violation.step,
+            chaos_steps: turns.steps,
+            preemptions: turns.preemptions,
+            trace_hash: None,
+            turns: Some(turns),
+            violation: Some(violation),
+            guided: None,
+            hits: Vec::new(),
+        }
+    }
+
     /// Whether it failed with this fingerprint.
     pub fn failed_as(&self, fingerprint: &str) -> bool {
         self.violation.as_ref().is_some_and(|violation| violation.fingerprint == fingerprint)
@@ -116,7 +132,7 @@ pub fn carry_out(scenario: &(dyn Scenario + Sync), trial: Trial, beat: Option<Ar
         steps: outcome.steps,
         chaos_steps: turns.steps,
         preemptions: turns.preemptions,
-        trace_hash: outcome.trace_hash.to_string(),
+        trace_hash: Some(outcome.trace_hash.to_string()),
         turns: violation.is_some().then_some(turns),
         violation,
         guided: outcome.guided,

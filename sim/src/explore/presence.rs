@@ -251,7 +251,7 @@ mod tests {
                     steps: STEPS,
                     chaos_steps: STEPS,
                     preemptions: 0,
-                    trace_hash: String::new(),
+                    trace_hash: None,
                     turns: None,
                     choices: None,
                     guided: Some(Guided {

@@ -1,7 +1,8 @@
 //! The beat of a run: where it is, for somebody who looks from another thread whether it goes on. It is only written here, so nothing of it reaches the run.
 
 use super::process::Process;
-use crate::schedule::Ready;
+use super::world::PREPARATION;
+use crate::schedule::{Ready, Recording, Turns};
 use crate::trace::{CallKind, ProcessId};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -21,6 +22,8 @@ pub struct Beat {
     is_judging: AtomicBool,
     /// The run's machine, and above it the one of a recovery.
     machines: Mutex<Vec<Machine>>,
+    /// Where the run writes down who went when, if it does.
+    recording: Mutex<Option<Recording>>,
 }
 
 /// A machine, as far as its processes' names go.
@@ -39,6 +42,8 @@ pub enum Stage {
     /// There is no run.
     #[default]
     None,
+    /// A scenario draws a plan.
+    Plan,
     /// A scenario makes its processes.
     SetUp,
     /// A program runs, in the poll of one of its tasks.
@@ -49,7 +54,7 @@ pub enum Stage {
     Between,
 }
 
-const STAGES: [Stage; 5] = [Stage::None, Stage::SetUp, Stage::Program, Stage::Destructors, Stage::Between];
+const STAGES: [Stage; 6] = [Stage::None, Stage::Plan, Stage::SetUp, Stage::Program, Stage::Destructors, Stage::Between];
 
 /// Where a run was when somebody looked. Of a run that goes on its parts may be of two steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,9 +110,42 @@ impl Beat {
         }
     }
 
+    /// The names of the run's processes, without the preparation; none before the scenario has made them.
+    pub fn processes(&self) -> Vec<String> {
+        let machines = self.machines();
+        let processes = machines.first().map_or(&[][..], |machine| &machine.processes);
+        processes.iter().filter(|(_, role)| *role != PREPARATION).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Who has gone when in the chaos of the run, the task included that goes on now; `None` if it is not written down ([`crate::Settings::records_turns`]). With them a run that stands
+    /// still can be led to where it stands.
+    pub fn turns(&self) -> Option<Turns> {
+        let recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let turns = recording.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Some(turns)
+    }
+
+    /// Draws a plan, which is no run but may stand still as well.
+    pub fn draws<T>(&self, draw: impl FnOnce() -> T) -> T {
+        /// It is over, also where it panics.
+        struct Drawing<'a>(&'a Beat);
+
+        impl Drop for Drawing<'_> {
+            fn drop(&mut self) {
+                self.0.ends();
+            }
+        }
+
+        let _drawing = Drawing(self);
+        self.begins();
+        self.is_at(Stage::Plan);
+        draw()
+    }
+
     /// A run begins, with its scenario's set-up.
     pub(super) fn begins(&self) {
         *self.machines() = vec![Machine::default()];
+        self.is_written_down_in(None);
         self.is_judging.store(false, Relaxed);
         self.starts_over((0, 0));
     }
@@ -127,6 +165,11 @@ impl Beat {
         self.step.store(step, Relaxed);
         self.time_ns.store(time_ns, Relaxed);
         self.is_at(Stage::SetUp);
+    }
+
+    /// Who goes when is written down there.
+    pub(super) fn is_written_down_in(&self, recording: Option<Recording>) {
+        *self.recording.lock().unwrap_or_else(PoisonError::into_inner) = recording;
     }
 
     /// The scenario has made these processes.

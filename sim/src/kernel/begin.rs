@@ -72,6 +72,9 @@ fn put(
     chaos_strategy.guide = settings.guide;
     if settings.records_turns {
         chaos_strategy.recording = Some(Arc::default());
+        if let Some(beat) = &settings.beat {
+            beat.is_written_down_in(chaos_strategy.recording.clone());
+        }
     }
     let driver = match (core.driver.take(), settings.without_invariants) {
         (_, true) => None,

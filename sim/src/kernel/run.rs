@@ -143,7 +143,7 @@ fn first_run(
     run: impl FnOnce(Settings, FirstRun) -> Result<Outcome, RunError>,
 ) -> Result<FirstRun, RunError> {
     Ok(match (&plan.step_counts, needs_first_run(plan, settings)) {
-        (_, true) => FirstRun::Told(count(settings.beat.clone(), run)?),
+        (_, true) => FirstRun::Told(count(settings.beat.clone(), settings.records_turns, run)?),
         (Some(counts), false) => FirstRun::Told(counts.clone()),
         (None, false) => FirstRun::None,
     })
@@ -160,10 +160,10 @@ fn first_run(
 pub fn count_steps(scenario: &(dyn Scenario + Sync), plans: &[Plan]) -> Result<Vec<StepCounts>, RunError> {
     let _turn = turn();
     if !may_use_threads_again() {
-        let apart = |plan| count(None, |settings, first_run| on_a_thread(scenario, plan, settings, first_run));
+        let apart = |plan| count(None, false, |settings, first_run| on_a_thread(scenario, plan, settings, first_run));
         return plans.iter().map(apart).collect();
     }
-    let here = |plan| count(None, |settings, first_run| run_here(scenario, plan, settings, first_run, None));
+    let here = |plan| count(None, false, |settings, first_run| run_here(scenario, plan, settings, first_run, None));
     let counted = || plans.iter().map(here).collect();
     std::thread::scope(|scope| {
         let counted = thread().spawn_scoped(scope, counted).map_err(|error| RunError(error.to_string()))?;
@@ -171,13 +171,14 @@ pub fn count_steps(scenario: &(dyn Scenario + Sync), plans: &[Plan]) -> Result<V
     })
 }
 
-/// The steps of a first run of a plan, at random: for strategies that must know them. Nothing is checked.
+/// The steps of a first run of a plan, at random: for strategies that must know them. Nothing is checked. Who went when matters only if it stands still.
 fn count(
     beat: Option<Arc<Beat>>,
+    records_turns: bool,
     run: impl FnOnce(Settings, FirstRun) -> Result<Outcome, RunError>,
 ) -> Result<StepCounts, RunError> {
     let tally = Arc::default();
-    let settings = Settings { without_invariants: true, beat, ..Settings::default() };
+    let settings = Settings { without_invariants: true, records_turns, beat, ..Settings::default() };
     run(settings, FirstRun::Is(Arc::clone(&tally)))?;
     let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(std::mem::take(&mut *tally).told())

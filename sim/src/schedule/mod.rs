@@ -25,6 +25,7 @@ pub use guided::{Guide, Guided, TurnDrift};
 pub use pct::Pct;
 pub use pos::Pos;
 pub use random::Random;
+pub(crate) use recorder::Recording;
 pub use round_robin::RoundRobin;
 pub use skips::Skips;
 use step_counts::Counting;

@@ -5,9 +5,9 @@ use super::{Ready, Strategy};
 use crate::trace::{CallKind, ProcessId};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where a recording is found after the run.
+/// Where a recording is found: after the run, or, of one that stands still, by another thread.
 pub(crate) type Recording = Arc<Mutex<Turns>>;
 
 /// A strategy, and what it decided.
@@ -15,13 +15,8 @@ pub(crate) struct Recorder {
     inner: Box<dyn Strategy>,
     recording: Recording,
     lives: Lives,
-    tasks: Vec<TaskCalls>,
-    delays: Vec<Delay>,
-    turns: Vec<Turn>,
     by_life: BTreeMap<(ProcessId, u32, u32), u32>,
     last: Option<(ProcessId, u32)>,
-    preemptions: u64,
-    steps: u64,
 }
 
 /// Which life each process is in, and what it is called.
@@ -49,28 +44,21 @@ impl Lives {
 
 impl Recorder {
     pub(crate) fn new(inner: Box<dyn Strategy>, names: Rc<[String]>, recording: Recording) -> Recorder {
-        Recorder {
-            inner,
-            recording,
-            lives: Lives::new(names),
-            tasks: Vec::new(),
-            delays: Vec::new(),
-            turns: Vec::new(),
-            by_life: BTreeMap::new(),
-            last: None,
-            preemptions: 0,
-            steps: 0,
-        }
+        Recorder { inner, recording, lives: Lives::new(names), by_life: BTreeMap::new(), last: None }
     }
 
-    fn task(&mut self, process: ProcessId, ordinal: u32) -> u32 {
+    /// The recording, and a task's place in it.
+    fn task(&mut self, process: ProcessId, ordinal: u32) -> (MutexGuard<'_, Turns>, u32) {
+        let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
         let boot = self.lives.of(process);
-        let (names, tasks) = (&self.lives.names, &mut self.tasks);
-        *self.by_life.entry((process, boot, ordinal)).or_insert_with(|| {
+        let names = &self.lives.names;
+        let task = *self.by_life.entry((process, boot, ordinal)).or_insert_with(|| {
+            let tasks = Arc::make_mut(&mut recording.tasks);
             let name = TaskName { process: names[process.0 as usize].clone(), boot, ordinal };
             tasks.push(TaskCalls { name, calls: Vec::new(), operations: Vec::new() });
             tasks.len() as u32 - 1
-        })
+        });
+        (recording, task)
     }
 }
 
@@ -79,31 +67,29 @@ impl Strategy for Recorder {
         let choice = self.inner.next(ready, now_ns);
         let call = &ready[choice];
         let goes = (call.process, call.ordinal);
-        if let Some(last) = self.last
-            && last != goes
-            && ready.iter().any(|call| (call.process, call.ordinal) == last && call.kind != CallKind::Wake)
-        {
-            self.preemptions += 1;
-        }
-        let task = self.task(call.process, call.ordinal);
-        let calls = &mut self.tasks[task as usize].calls;
+        let could_go_on =
+            |last| ready.iter().any(|call| (call.process, call.ordinal) == last && call.kind != CallKind::Wake);
+        let last = self.last.replace(goes);
+        let is_preemption = last.is_some_and(|last| last != goes && could_go_on(last));
+        let (mut recording, task) = self.task(call.process, call.ordinal);
+        let calls = &mut Arc::make_mut(&mut recording.tasks)[task as usize].calls;
         calls.push(call.kind);
         let until = calls.len() as u32;
-        match self.turns.last_mut() {
-            Some(turn) if self.last == Some(goes) && turn.task == task => turn.until = until,
-            _ => self.turns.push(Turn { task, until }),
+        match recording.turns.last_mut() {
+            Some(turn) if last == Some(goes) && turn.task == task => turn.until = until,
+            _ => recording.turns.push(Turn { task, until }),
         }
-        self.steps += 1;
-        self.last = Some(goes);
+        recording.preemptions += u64::from(is_preemption);
+        recording.steps += 1;
         choice
     }
 
     fn delay(&mut self, call: &Ready, drawn_ns: u64) -> u64 {
         let delay_ns = self.inner.delay(call, drawn_ns);
         if delay_ns != drawn_ns {
-            let task = self.task(call.process, call.ordinal);
-            let made = self.tasks[task as usize].calls.len() as u32;
-            self.delays.push(Delay { task, call: made, kind: call.kind, delay_ns });
+            let (mut recording, task) = self.task(call.process, call.ordinal);
+            let made = recording.tasks[task as usize].calls.len() as u32;
+            Arc::make_mut(&mut recording.delays).push(Delay { task, call: made, kind: call.kind, delay_ns });
         }
         delay_ns
     }
@@ -122,9 +108,10 @@ impl Strategy for Recorder {
     }
 
     fn began(&mut self, process: ProcessId, ordinal: u32, operation: u64) {
-        let task = self.task(process, ordinal);
-        let TaskCalls { calls, operations, .. } = &mut self.tasks[task as usize];
+        let (mut recording, task) = self.task(process, ordinal);
+        let TaskCalls { calls, operations, .. } = &mut Arc::make_mut(&mut recording.tasks)[task as usize];
         operations.push((calls.len() as u32, operation));
+        drop(recording);
         self.inner.began(process, ordinal, operation);
     }
 
@@ -135,19 +122,5 @@ impl Strategy for Recorder {
 
     fn choices(&self) -> Option<u64> {
         self.inner.choices()
-    }
-}
-
-impl Drop for Recorder {
-    /// The chaos is over, or the run.
-    fn drop(&mut self) {
-        let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
-        *recording = Turns {
-            tasks: Arc::new(std::mem::take(&mut self.tasks)),
-            turns: std::mem::take(&mut self.turns),
-            delays: Arc::new(std::mem::take(&mut self.delays)),
-            preemptions: self.preemptions,
-            steps: self.steps,
-        };
     }
 }

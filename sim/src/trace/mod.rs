@@ -1,7 +1,6 @@
-//! What happened: events, their running hash, records, files of traces and where two of them part. Who went when is in `schedule`.
+//! What happened: events, their running hash, records and files of traces. Where two of them part is told by `tools`; who went when is in `schedule`.
 
 pub mod codec;
-pub mod drift;
 mod event;
 pub mod file;
 mod hash;

@@ -4,6 +4,7 @@ use super::support::{MILLI_NS, at_call, fault, plan, run_settings, run_watched};
 use seedstorm_sim::invariant::{Invariant, Violation};
 use seedstorm_sim::kernel::{Place, Stage};
 use seedstorm_sim::plan::{FaultKind, StrategyPlan};
+use seedstorm_sim::schedule::Guide;
 use seedstorm_sim::sys::OpenFlags;
 use seedstorm_sim::trace::{Body, CallKind, Event, Interest};
 use seedstorm_sim::{Beat, Exit, Plan, Settings, Sys, View, World};
@@ -78,6 +79,38 @@ fn each_call_is_told_with_who_makes_it() {
         assert!(calls > 30 && wrong.is_empty(), "{strategy}: of {calls} calls: {wrong:?}");
         assert_eq!(beat.look().stage, Stage::None, "it is over");
     }
+}
+
+#[test]
+fn who_has_gone_when_is_known_before_the_run_has_ended() {
+    for strategy in [StrategyPlan::Timed, StrategyPlan::Random, StrategyPlan::Surw] {
+        let plan = Plan { strategy, ..plan() };
+        let beat = Arc::new(Beat::default());
+        let (seen, looked_at) = (Arc::new(Mutex::new(Vec::new())), beat.clone());
+        let kept = seen.clone();
+        let watch = move |_: &Event<'_>, _: &View<'_>| {
+            let turns = looked_at.turns().expect("they are written down");
+            kept.lock().expect("nobody panics with it").push(turns);
+        };
+        let settings = Settings { beat: Some(beat.clone()), records_turns: true, ..Settings::default() };
+        let ran = run_watched(&plan, settings, watch, populate).passed();
+        assert_eq!(beat.processes(), ran.outcome.processes, "{strategy}");
+        let turns = ran.outcome.turns.expect("they are written down");
+        let seen = std::mem::take(&mut *seen.lock().expect("nobody panics with it"));
+        assert!(seen.windows(2).all(|two| two[0].steps <= two[1].steps), "{strategy}");
+        assert_eq!(seen.last(), Some(&turns), "{strategy}");
+        // What was known by then leads there.
+        let half = seen[seen.len() / 2].clone();
+        let steps_max = half.steps;
+        let settings = Settings {
+            guide: Some(Guide { turns: half.clone(), ..Guide::default() }),
+            records_turns: true,
+            ..Settings::default()
+        };
+        let led = run_settings(&Plan { steps_max, ..plan }, settings, populate);
+        assert_eq!(led.turns, Some(half), "{strategy}");
+    }
+    assert_eq!(Beat::default().turns(), None);
 }
 
 /// Looks when it is dropped.

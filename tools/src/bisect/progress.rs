@@ -1,8 +1,8 @@
 //! What a search says on stderr while it goes on: on a terminal only. What it found is told in `told`.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::search_line;
+use indicatif::ProgressBar;
 use seedstorm_sim::explore::bisect::Doing;
-use std::time::Duration;
 
 /// A line that says what is being done, and for how long.
 pub(super) struct Progress(ProgressBar);
@@ -10,15 +10,7 @@ pub(super) struct Progress(ProgressBar);
 impl Progress {
     /// Hidden where stderr is no terminal.
     pub(super) fn start() -> Progress {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        // The template is fixed: it is right or the search goes without a style.
-        if let Ok(style) = ProgressStyle::with_template("{elapsed}  {msg}") {
-            bar.set_style(style);
-        }
-        if !bar.is_hidden() {
-            bar.enable_steady_tick(Duration::from_millis(250));
-        }
-        Progress(bar)
+        Progress(search_line::start())
     }
 
     /// It does this now.

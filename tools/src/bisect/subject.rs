@@ -3,6 +3,7 @@
 use crate::catalogue::{Catalogue, Known};
 use crate::checked::Checked;
 use crate::exit::{Problem, Result};
+use crate::hang;
 use crate::measured;
 use crate::plan_file;
 use crate::reproducer::{self, Replayable, Reproducer};
@@ -44,10 +45,14 @@ impl Subject {
         let Some(violation) = recorded.violation.clone() else {
             return Err(wrong("no violation is recorded in it: there is nothing to bisect"));
         };
-        if crate::sweep::WORKER_INVARIANTS.iter().any(|(id, _)| *id == violation.invariant) {
+        if hang::is_timeout(&violation.fingerprint) {
             return Err(wrong(
-                "a run that ends its process, or never ends, leaves no turns to follow: it can't be bisected",
+                "a run that doesn't come to an end can't be bisected in time: `shrink` tells what of it is needed, `replay --until` the state at a step before, \
+                 and `bisect --commits GOOD..BAD` the commit that brought it",
             ));
+        }
+        if crate::sweep::WORKER_INVARIANTS.iter().any(|(id, _)| *id == violation.invariant) {
+            return Err(wrong("a run that ends its process leaves no turns to follow: it can't be bisected"));
         }
         let scenario = plan_file::scenario_of(catalogue, &recorded.plan, Some(path))?;
         let Again { turns, outcome, steps_before } = run_again(scenario, &recorded)?;

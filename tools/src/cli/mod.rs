@@ -34,7 +34,7 @@ pub(crate) use run::RunArguments;
 pub(crate) use selftest::SelftestArguments;
 pub(crate) use shrink::ShrinkArguments;
 pub(crate) use sweep::{Share, SweepArguments};
-pub(crate) use watch::{WatchArguments, words as step_timeout_words};
+pub(crate) use watch::{WatchArguments, words_to_show};
 
 use clap::{Parser, Subcommand};
 
@@ -117,7 +117,7 @@ impl Command {
             Command::Selftest(arguments) => Some(arguments.watch),
             Command::Replay(arguments) => Some(arguments.watch),
             Command::Bisect(arguments) => Some(arguments.watch),
-            Command::Shrink(arguments) => Some(arguments.watch),
+            Command::Shrink(arguments) => Some(arguments.watch()),
             Command::Compare(arguments) => Some(arguments.watch),
             Command::Merge(_)
             | Command::Report(_)

@@ -23,8 +23,13 @@ impl WatchArguments {
     }
 }
 
+/// The words that a command needs which shows a failure again: what hangs is not to take longer for it.
+pub(crate) fn words_to_show(fingerprint: &str, step_timeout_ns: u64) -> Vec<String> {
+    if hang::is_timeout(fingerprint) { words(step_timeout_ns) } else { Vec::new() }
+}
+
 /// The words of a command line that give a step so many nanoseconds.
-pub(crate) fn words(step_timeout_ns: u64) -> Vec<String> {
+fn words(step_timeout_ns: u64) -> Vec<String> {
     match step_timeout_ns {
         hang::STEP_TIMEOUT_NS => Vec::new(),
         ns => vec!["--step-timeout".to_owned(), duration::exact(ns)],
@@ -38,6 +43,9 @@ mod tests {
     #[test]
     fn the_default_is_said_as_it_is_meant() {
         assert_eq!(duration::parse(STEP_TIMEOUT), Ok(hang::STEP_TIMEOUT_NS));
-        assert_eq!(words(1_500_000_000), ["--step-timeout", "1500ms"]);
+        let shows = |fingerprint, step_timeout_ns| words_to_show(fingerprint, step_timeout_ns).join(" ");
+        assert_eq!(shows("worker-timed-out/process/clerk/hung", 1_500_000_000), "--step-timeout 1500ms");
+        assert_eq!(shows("worker-timed-out/process/clerk/hung", hang::STEP_TIMEOUT_NS), "");
+        assert_eq!(shows("few-writes/file/clerk/late", 1_500_000_000), "", "only a hang takes its time");
     }
 }

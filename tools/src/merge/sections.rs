@@ -136,7 +136,7 @@ impl Sections {
             let mut lines = self.runs.get(&(seed, scenario)).into_iter().flatten();
             let Some(line) = lines.find(|line| line.section == index) else { continue };
             let scenario = catalogue.named(&self.scenarios[scenario as usize])?;
-            let plan = scenario.plan(Seed(seed), &first.asked.options);
+            let plan = interrupt::draw(scenario, Seed(seed), &first.asked.options)?;
             if !plan.is_ok_and(|plan| self.run(*line).is_ok_and(|run| run.options == Drawn::of(&plan))) {
                 return Err(Problem::usage(format!(
                     "{}: its plan was drawn otherwise than for {first_place}; only runs of one kind can be put together",

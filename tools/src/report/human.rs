@@ -277,18 +277,29 @@ fn summary_of_run(result: &RunResult, screen: Screen) -> Table {
     add(&mut table, "simulated time", Nanoseconds(result.simulated_ns));
     add(&mut table, "simulated to real", ratio(result.simulated_ns, result.wall_ns));
     add(&mut table, "faults that fired", counts(&result.faults));
-    add(&mut table, "transactions", grouped(result.count("transactions")));
-    if let Some(Metric::Rate(rate)) = result.metrics.get("transactions_per_simulated_s") {
-        add(&mut table, "transactions per simulated second", format!("{rate:.1}"));
+    // What a scenario has nothing to do with is no row.
+    let is_measured = |name: &str| result.measured.contains(name);
+    if is_measured("transactions") {
+        add(&mut table, "transactions", grouped(result.count("transactions")));
+        if let Some(Metric::Rate(rate)) = result.metrics.get("transactions_per_simulated_s") {
+            add(&mut table, "transactions per simulated second", format!("{rate:.1}"));
+        }
     }
-    add(&mut table, "zero-byte files", result.count("zero_byte_files"));
+    if is_measured("zero_byte_files") {
+        add(&mut table, "zero-byte files", result.count("zero_byte_files"));
+    }
     let crashes = ["crash_points", "crash_images", "crash_recoveries"].map(|name| result.count(name));
     add_crash_points(&mut table, crashes);
     if result.count("crash_points_without_judge") > 0 {
         add(&mut table, "crash points", "none explored: no invariant judges what a crash leaves");
     }
     add_latencies(&mut table, &result.strategy, &result.metrics);
-    add(&mut table, "coverage", counts(&result.coverage));
+    let (happened, never): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        result.coverage.clone().into_iter().partition(|(_, count)| *count > 0);
+    add(&mut table, "coverage", counts(&happened));
+    if !never.is_empty() {
+        add(&mut table, "did not happen", some_a_line(&never.into_keys().collect::<Vec<_>>(), 3));
+    }
     add(&mut table, "trace hash", result.trace_hash.as_deref().unwrap_or("none"));
     table
 }
@@ -315,14 +326,14 @@ fn add_latencies(table: &mut Table, strategy: &str, metrics: &BTreeMap<String, M
 }
 
 fn add_latency(table: &mut Table, strategy: &str, name: &str, latency: &Quantiles) {
+    if latency.count == 0 {
+        return;
+    }
     let name = latency_of(name);
     add(table, &format!("{name} p50 / p90 / p99 / max ({strategy})"), quantiles(latency));
 }
 
 fn quantiles(latency: &Quantiles) -> String {
-    if latency.count == 0 {
-        return "none".to_owned();
-    }
     [latency.p50, latency.p90, latency.p99, latency.max].map(|ns| Nanoseconds(ns).to_string()).join(" / ")
 }
 
@@ -440,7 +451,7 @@ fn counts(counts: &BTreeMap<String, u64>) -> String {
 }
 
 /// `a, b`, with so many in a line.
-fn some_a_line<T: AsRef<str>>(all: &[T], count: usize) -> String {
+pub(crate) fn some_a_line<T: AsRef<str>>(all: &[T], count: usize) -> String {
     let line = |some: &[T]| some.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
     all.chunks(count).map(line).collect::<Vec<_>>().join(",\n")
 }

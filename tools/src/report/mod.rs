@@ -9,7 +9,7 @@ mod result;
 mod summary;
 mod terminal;
 
-pub(crate) use human::Human;
+pub(crate) use human::{Human, some_a_line};
 pub(crate) use json::{RunObject, SweepLines};
 pub(crate) use junit::WithJunit;
 pub(crate) use numbers::{counted, grouped};

@@ -5,7 +5,7 @@ use seedstorm_sim::invariant::Violation;
 use seedstorm_sim::metrics::Quantiles;
 use seedstorm_sim::{Outcome, Plan, Scenario};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use twox_hash::XxHash3_128;
 
 /// Whether every invariant held.
@@ -94,6 +94,9 @@ pub(crate) struct RunResult {
     /// Measurements by name: `transactions`, `transactions_per_simulated_s`, `zero_byte_files`, `lock_acquire_ns` always, and what else the
     /// scenario measures.
     pub(crate) metrics: BTreeMap<String, Metric>,
+    /// Which of them the run did measure: people are shown no others. Machines are told each, and this isn't sent.
+    #[serde(skip)]
+    pub(crate) measured: BTreeSet<String>,
     /// What was drawn.
     pub(crate) options: Drawn,
     /// The failure as one word that `replay --repro` reads, if it failed and was told to people.
@@ -138,6 +141,8 @@ impl RunResult {
         let observations = &outcome.observations;
         result.coverage.extend(observations.coverage.iter().map(|(name, count)| ((*name).to_owned(), *count)));
         result.faults.extend(observations.faults.iter().map(|(kind, count)| (kind.name().to_owned(), *count)));
+        let measured = observations.counters.keys().chain(observations.latencies.keys());
+        result.measured = measured.map(|name| (*name).to_owned()).collect();
         let metrics = &mut result.metrics;
         metrics.extend(observations.counters.iter().map(|(name, count)| ((*name).to_owned(), Metric::Count(*count))));
         for (name, histogram) in &observations.latencies {
@@ -183,6 +188,7 @@ impl RunResult {
                 ("zero_byte_files".to_owned(), Metric::Count(0)),
                 ("lock_acquire_ns".to_owned(), Metric::Latency(Quantiles::default())),
             ]),
+            measured: BTreeSet::new(),
             options: Drawn::of(plan),
             repro: None,
             reproducer: None,

@@ -5,7 +5,7 @@ use super::trial::Trial;
 use super::verdict::Verdict;
 use crate::cli::SelftestArguments;
 use crate::exit::Exit;
-use crate::report::{Screen, counted, grouped};
+use crate::report::{Screen, counted, grouped, some_a_line};
 use comfy_table::{Cell, CellAlignment, Table};
 use seedstorm_sim::explore::Share;
 use std::fmt::Write;
@@ -94,10 +94,17 @@ fn coverage(verdict: &Verdict<'_>, screen: Screen) -> Table {
     let mut table = screen.table();
     table.set_header(["what must happen sometimes", "times", "in seeds"]);
     for (scenario, events) in verdict.coverage() {
-        for (name, coverage) in events {
-            let counts = [coverage.total, coverage.seeds].map(grouped);
-            let counts = counts.map(|count| Cell::new(count).set_alignment(CellAlignment::Right));
-            table.add_row([Cell::new(format!("{scenario}: {name}"))].into_iter().chain(counts));
+        let mut row = |what: String, counts: [u64; 2]| {
+            let counts = counts.map(|count| Cell::new(grouped(count)).set_alignment(CellAlignment::Right));
+            table.add_row([Cell::new(what)].into_iter().chain(counts));
+        };
+        let (happened, never): (Vec<_>, Vec<_>) = events.iter().partition(|(_, coverage)| coverage.total > 0);
+        for (name, coverage) in happened {
+            row(format!("{scenario}: {name}"), [coverage.total, coverage.seeds]);
+        }
+        if !never.is_empty() {
+            let names: Vec<&str> = never.into_iter().map(|(name, _)| *name).collect();
+            row(format!("{scenario}: did not happen:\n{}", some_a_line(&names, 2)), [0, 0]);
         }
     }
     table
@@ -185,9 +192,14 @@ pub(crate) fn markdown(program: &str, verdict: &Verdict<'_>, arguments: &Selftes
     }
     text.push_str("\n| scenario | what must happen sometimes | times | seeds |\n|---|---|---|---|\n");
     for (scenario, events) in verdict.coverage() {
-        for (name, coverage) in events {
+        let (happened, never): (Vec<_>, Vec<_>) = events.iter().partition(|(_, coverage)| coverage.total > 0);
+        for (name, coverage) in happened {
             let [total, seeds] = [coverage.total, coverage.seeds].map(grouped);
             let _ = writeln!(text, "| {scenario} | {name} | {total} | {seeds} |");
+        }
+        if !never.is_empty() {
+            let names: Vec<&str> = never.into_iter().map(|(name, _)| *name).collect();
+            let _ = writeln!(text, "| {scenario} | did not happen: {} | 0 | 0 |", names.join(", "));
         }
     }
     text

@@ -8,6 +8,7 @@ use crate::catalogue::Catalogue;
 use crate::cli::{SelftestArguments, Share as Portion};
 use crate::exit::{Problem, Result};
 use crate::fault_options;
+use crate::interrupt;
 use crate::refused;
 use crate::report::{Coverage, RunEvent, RunResult, Sink};
 use crate::shard::Shard;
@@ -268,7 +269,7 @@ impl Bench<'_> {
 }
 
 fn plan(planted: Planted, seed: u64, options: &Options) -> Result<seedstorm_sim::Plan> {
-    planted.scenario.plan(Seed(seed), options).map_err(|error| Problem::usage(error.to_string()))
+    interrupt::draw(planted.scenario, Seed(seed), options)?.map_err(|error| Problem::usage(error.to_string()))
 }
 
 /// Whether the plan of a seed is the same with the bug and without, but for the setting that names it.

@@ -5,7 +5,6 @@ use crate::cli::{CheckArguments, DrawArguments};
 use crate::seeds::Seeds;
 use seedstorm_sim::Options;
 use seedstorm_sim::invariant::CrashPoints;
-use seedstorm_sim::sqlite;
 use serde::{Deserialize, Serialize};
 
 /// What was asked for.
@@ -21,7 +20,7 @@ pub(crate) struct Asked {
     pub(crate) options: Options,
     /// How many crash points of a run are explored.
     pub(crate) crash_points: CrashPoints,
-    /// The build that ran them, as far as it is known: version, commit, SQLite.
+    /// The build that ran them: version, commit and SQLite of seedstorm, and the executable; without that where no machine reads it.
     pub(crate) build: String,
 }
 
@@ -33,16 +32,15 @@ impl Asked {
         draw: &DrawArguments,
         options: &Options,
         check: CheckArguments,
+        build: String,
     ) -> Asked {
-        let commit = option_env!("SEEDSTORM_GIT_COMMIT").filter(|commit| !commit.is_empty());
-        let commit = commit.map_or_else(String::new, |commit| format!(" of commit {commit}"));
         Asked {
             scenarios: scenarios.iter().map(|scenario| scenario.name().to_owned()).collect(),
             seeds: vec![seeds],
             draw: draw.clone(),
             options: options.clone(),
             crash_points: check.crash_points(),
-            build: format!("seedstorm {}{commit} with SQLite {}", env!("CARGO_PKG_VERSION"), sqlite::source_id()),
+            build,
         }
     }
 

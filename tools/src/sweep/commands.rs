@@ -1,9 +1,8 @@
 //! The commands that a sweep, or a merge of several, prints for what went wrong: each can be pasted as it is.
 
-use super::TIMED_OUT;
 use super::asked::Asked;
 use crate::catalogue::Catalogue;
-use crate::cli::{CheckArguments, step_timeout_words};
+use crate::cli::{CheckArguments, words_to_show};
 use crate::exit::Exit;
 use crate::report::{Difference, FingerprintGroup, Longest, SweepSummary};
 use crate::seeds::Seeds;
@@ -81,9 +80,7 @@ impl Commands {
 
     /// Replays the first failure of a group: what was kept of it, where that is here, or else its seed.
     pub(crate) fn of_group(&self, group: &FingerprintGroup) -> Option<String> {
-        // What hangs is not to take longer to show it again.
-        let is_hang = group.fingerprint.split('/').next() == Some(TIMED_OUT);
-        let watch = if is_hang { step_timeout_words(self.step_timeout_ns) } else { Vec::new() };
+        let watch = words_to_show(&group.fingerprint, self.step_timeout_ns);
         if let Some(path) = group.reproducers.first().map(Path::new).filter(|path| path.exists()) {
             let words = ["replay".to_owned(), shell::path(path)];
             return Some(self.pasted(&[&words[..], &watch].concat()));

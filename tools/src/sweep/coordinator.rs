@@ -10,6 +10,7 @@ use crate::artifacts;
 use crate::budget::Judge;
 use crate::checked::Checked;
 use crate::exit::{Problem, Result, unless_closed};
+use crate::hang;
 use crate::measured::Stopwatch;
 use crate::report::{Difference, RunEvent, RunResult, Sink};
 use anyhow::{Context, anyhow};
@@ -306,9 +307,10 @@ fn run(sweep: &Sweep, queue: &Queue, worker: &mut Option<Worker>, index: u64) ->
         Asked::Answered(Answer::Failed(why)) => return Ok(Done::Broken(anyhow!(why))),
         Asked::Answered(Answer::Tried { .. } | Answer::At(_)) => return Ok(Done::Broken(anyhow!(UNASKED))),
         Asked::Answered(Answer::Ended { result, latencies, .. }) => (*result, latencies),
-        Asked::Lost(violation) => {
+        Asked::Lost(violation, _) => {
             let (scenario, _) = sweep.run(index);
-            let result = RunResult::lost(scenario, &sweep.plan(index)?, stopwatch.elapsed_ns(), violation);
+            let plan = sweep.plan_of_lost(index, &violation)?;
+            let result = RunResult::lost(scenario, &plan, stopwatch.elapsed_ns(), violation);
             let latencies = BTreeMap::new();
             return Ok(Done::Run(Box::new(Ended { index, result, latencies, twice: None, workers_lost: 1 })));
         }
@@ -350,12 +352,15 @@ fn reproduce(
             let RunResult { reproducer, repro, .. } = *result;
             Ok(reproducer.map(|path| Reproduced { path, repro }))
         }
-        Asked::Lost(violation) => {
-            // It took its turns with it: the plan alone must do.
-            let (scenario, plan) = (sweep.run(index).0, sweep.plan(index)?);
+        // Without its plan there is nothing to keep: its seed shows it again.
+        Asked::Lost(violation, _) if hang::is_of_plan(&violation.fingerprint) => Ok(None),
+        Asked::Lost(violation, so_far) => {
+            // If it took its turns with it, the plan alone must do.
+            let turns = so_far.and_then(|so_far| so_far.turns);
+            let (scenario, plan) = (sweep.run(index).0, sweep.plan_of_lost(index, &violation)?);
             let result = RunResult::lost(scenario, &plan, 0, violation);
             let checked = Checked::with(request.crash_points);
-            let written = artifacts::keep_lost(sweep.catalogue, &plan, &result, checked, folder);
+            let written = artifacts::keep_lost(sweep.catalogue, &plan, turns, &result, checked, folder);
             let kept = |kept: artifacts::Kept| {
                 Some(Reproduced { path: kept.reproducer.display().to_string(), repro: Some(kept.repro) })
             };

@@ -64,7 +64,7 @@ pub(crate) fn check(
 ) -> anyhow::Result<Second> {
     let mut fresh = Worker::start()?;
     let second = fresh.ask(WantedOf::Seed(request), asking.limit_ns, asking.is_wanted)?;
-    *workers_lost += u64::from(matches!(second, Asked::Lost(_)));
+    *workers_lost += u64::from(matches!(second, Asked::Lost(..)));
     let (second_hash, located) = match second {
         Asked::Abandoned => return Ok(Second::Abandoned),
         Asked::Answered(Answer::Ended { result, .. }) if first.did_the_same(&result) => return Ok(Second::Same),
@@ -78,8 +78,8 @@ pub(crate) fn check(
         Asked::Answered(Answer::Tried { .. } | Answer::At(_)) => {
             (None, Located::words("the second run was of something else".to_owned()))
         }
-        Asked::Lost(violation) if violation.invariant == TIMED_OUT => return Ok(Second::TimedOut(violation)),
-        Asked::Lost(violation) => (None, Located::words(format!("the second run: {}", violation.message))),
+        Asked::Lost(violation, _) if violation.invariant == TIMED_OUT => return Ok(Second::TimedOut(violation)),
+        Asked::Lost(violation, _) => (None, Located::words(format!("the second run: {}", violation.message))),
     };
     let Located { step, words: first_difference, traces } = located;
     let (scenario, seed, first_hash) = (request.scenario.clone(), request.seed, first.trace_hash.clone());
@@ -183,6 +183,6 @@ fn trace(
     };
     let request = Request { also: Also::Trace(path.to_owned()), ..request.clone() };
     let asked = worker.ask(WantedOf::Seed(&request), asking.limit_ns, asking.is_wanted)?;
-    *workers_lost += u64::from(matches!(asked, Asked::Lost(_)));
+    *workers_lost += u64::from(matches!(asked, Asked::Lost(..)));
     Ok(matches!(asked, Asked::Answered(Answer::Ended { .. })))
 }

@@ -3,10 +3,11 @@
 use super::protocol::{Also, Request};
 use crate::catalogue::{Catalogue, Known};
 use crate::cli::Share;
+use crate::hang;
 use crate::seeds::Seeds;
 use crate::shard::Shard;
 use anyhow::anyhow;
-use seedstorm_sim::invariant::CrashPoints;
+use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::{Options, Plan, Seed};
 use std::path::PathBuf;
 
@@ -78,12 +79,15 @@ impl Sweep {
         Request { scenario, seed, options, crash_points: self.crash_points, also }
     }
 
-    /// The plan of a run.
+    /// The plan of a run that has not come to its end; one of nothing but its seed, where it is the plan itself that could not be drawn.
     ///
     /// # Errors
     /// It can't be drawn.
-    pub(crate) fn plan(&self, index: u64) -> anyhow::Result<Plan> {
+    pub(crate) fn plan_of_lost(&self, index: u64, violation: &Violation) -> anyhow::Result<Plan> {
         let (scenario, seed) = self.run(index);
+        if hang::is_of_plan(&violation.fingerprint) {
+            return Ok(Plan::plain(scenario.name(), Seed(seed)));
+        }
         scenario.plan(Seed(seed), &self.options).map_err(|error| anyhow!(error))
     }
 }

@@ -36,6 +36,7 @@ use crate::report::{Human, RunEvent, Screen, Sink, SweepLines, SweepSummary, Wit
 use crate::seeds::Seeds;
 use crate::shard::Shard;
 use crate::shell;
+use crate::this_build;
 use seedstorm_sim::Seed;
 use seedstorm_sim::plan::StrategyPlan;
 
@@ -74,7 +75,10 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
         seeds.count().checked_mul(scenarios.len() as u64).ok_or_else(|| Problem::usage("that many runs never end"))?;
     let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name()).collect();
     let jobs = jobs(arguments.jobs, runs);
-    let asked = Asked::of(&scenarios, arguments.seeds, &arguments.draw, &options, arguments.check);
+    // Who reads it, compares it.
+    let is_told = arguments.json || arguments.junit.junit.is_some();
+    let build = if is_told { this_build::whole() } else { this_build::versions() };
+    let asked = Asked::of(&scenarios, arguments.seeds, &arguments.draw, &options, arguments.check, build);
     let commands = Commands {
         catalogue,
         asked: asked.clone(),

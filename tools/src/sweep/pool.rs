@@ -72,22 +72,31 @@ impl Pool {
                 if !retires {
                     *worker = Some(asked);
                 }
-                let mut tried = *tried;
-                if let Some(turns) = &mut tried.turns {
-                    // Their text does not tell it.
-                    turns.preemptions = tried.preemptions;
-                }
-                Ok(Some(tried))
+                Ok(Some(told(*tried)))
             }
             Asked::Answered(Answer::Failed(why)) => Err(Stopped::Broken(why)),
             Asked::Answered(_) => {
                 *worker = Some(asked);
                 Ok(None)
             }
-            Asked::Lost(_) => Ok(None),
+            Asked::Lost(_, Some(tried)) => {
+                let mut tried = told(*tried);
+                tried.processes.retain(|process| !trial.plan.absent.contains(process));
+                Ok(Some(tried))
+            }
+            Asked::Lost(_, None) => Ok(None),
             Asked::Abandoned => Err(Stopped::Interrupted),
         }
     }
+}
+
+/// What a worker has told, whole.
+fn told(mut tried: Tried) -> Tried {
+    if let Some(turns) = &mut tried.turns {
+        // Their text does not tell it.
+        turns.preemptions = tried.preemptions;
+    }
+    tried
 }
 
 /// What came of each trial, as far as they were carried out.

@@ -3,7 +3,7 @@
 use crate::report::RunResult;
 use seedstorm_sim::Options;
 use seedstorm_sim::explore::{Trial, Tried};
-use seedstorm_sim::invariant::CrashPoints;
+use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::kernel::Place;
 use seedstorm_sim::metrics::Latencies;
 use serde::de::DeserializeOwned;
@@ -22,6 +22,8 @@ pub(crate) enum Wanted {
     Trial(Box<Trial>),
     /// Where the run is, at once.
     Place,
+    /// What is known of the run by now, at once: it stands still, and is this violation.
+    SoFar(Box<Violation>),
 }
 
 /// [`Wanted`], borrowed: what is sent.
@@ -34,6 +36,8 @@ pub(crate) enum WantedOf<'a> {
     Trial(&'a Trial),
     /// Where the run is, at once.
     Place,
+    /// What is known of the run by now, at once.
+    SoFar(&'a Violation),
 }
 
 /// What the worker shall do with a seed.
@@ -76,7 +80,7 @@ pub(crate) enum Answer {
         /// Whether the worker ends now: something of the run could not be taken out of its memory.
         retires: bool,
     },
-    /// The trial has ended.
+    /// The trial has ended, or this is known of it by now.
     Tried {
         /// What it came to.
         tried: Box<Tried>,

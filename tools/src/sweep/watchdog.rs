@@ -4,6 +4,7 @@ use super::protocol::{Also, Answer, Request, WantedOf, receive, send};
 use crate::hang::{self, Watch};
 use crate::keep;
 use anyhow::Context;
+use seedstorm_sim::explore::Tried;
 use seedstorm_sim::invariant::Violation;
 use seedstorm_sim::metrics::Nanoseconds;
 use std::io::{BufRead, BufReader, Read};
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use crate::measured::Stopwatch;
 use crate::shell;
+use crate::this_build;
 
 /// The invariant of a run that the watchdog has ended.
 pub(crate) const TIMED_OUT: &str = "worker-timed-out";
@@ -29,6 +31,9 @@ const PLACE_EVERY_NS: u64 = 1_000_000_000;
 
 /// It is asked at least so many times before its time is over.
 const PLACES_MIN: u64 = 8;
+
+/// How long is waited for what is known of a run that stands still: millions of turns are some text.
+const SO_FAR_LIMIT: Duration = Duration::from_secs(10);
 
 /// How much of what a worker prints on stderr is kept.
 const LAST_WORDS_BYTES: usize = 2048;
@@ -53,8 +58,9 @@ pub(crate) struct Worker {
 pub(crate) enum Asked {
     /// An answer.
     Answered(Answer),
-    /// The worker died, or was ended by the watchdog: a violation of the seed. The worker is no more.
-    Lost(Violation),
+    /// The worker died, or was ended by the watchdog: a violation of the seed. With what was known by then of a run that stood still, if it wrote down who went when. The
+    /// worker is no more.
+    Lost(Violation, Option<Box<Tried>>),
     /// Nobody wants the answer any more. The worker is no more.
     Abandoned,
 }
@@ -65,7 +71,7 @@ impl Worker {
     /// # Errors
     /// The operating system can't.
     pub(crate) fn start() -> anyhow::Result<Worker> {
-        let mut child = Command::new(own_program()?)
+        let mut child = Command::new(this_build::executable()?)
             .arg0("seedstorm-worker")
             .args(["worker", "--program"])
             .arg(shell::program())
@@ -126,14 +132,15 @@ impl Worker {
                     place_told = Stopwatch::start();
                     if let Some(place) = watch.hung() {
                         let violation = hang::violation(place, None);
+                        let so_far = if records_turns(&wanted) { self.so_far(&violation) } else { None };
                         self.end()?;
-                        return Ok(Asked::Lost(violation));
+                        return Ok(Asked::Lost(violation, so_far));
                     }
                 }
                 Ok(answer) => return Ok(Asked::Answered(answer)),
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = self.end()?;
-                    return Ok(Asked::Lost(death(status, &self.last_words())));
+                    return Ok(Asked::Lost(death(status, &self.last_words()), None));
                 }
                 Err(RecvTimeoutError::Timeout) if !is_wanted() => {
                     self.end()?;
@@ -141,7 +148,7 @@ impl Worker {
                 }
                 Err(RecvTimeoutError::Timeout) if left_ns == 0 => {
                     self.end()?;
-                    return Ok(Asked::Lost(timeout(limit_ns, &watch)));
+                    return Ok(Asked::Lost(timeout(limit_ns, &watch), None));
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     if place_asked.elapsed_ns() >= place_every_ns {
@@ -149,6 +156,18 @@ impl Worker {
                         let _ = send(&mut self.input, &WantedOf::Place);
                     }
                 }
+            }
+        }
+    }
+
+    /// What the worker knows of a run that stands still: not its thread answers.
+    fn so_far(&mut self, violation: &Violation) -> Option<Box<Tried>> {
+        send(&mut self.input, &WantedOf::SoFar(violation)).ok()?;
+        loop {
+            match self.answers.recv_timeout(SO_FAR_LIMIT) {
+                Ok(Answer::At(_)) => {}
+                Ok(Answer::Tried { tried, .. }) if tried.trace_hash.is_none() => return Some(tried),
+                Ok(_) | Err(_) => return None,
             }
         }
     }
@@ -196,10 +215,13 @@ impl Drop for Worker {
     }
 }
 
-/// On Linux the program that runs now, even if a newer one has been built in its place meanwhile.
-fn own_program() -> anyhow::Result<PathBuf> {
-    let own = PathBuf::from("/proc/self/exe");
-    if own.exists() { Ok(own) } else { std::env::current_exe().context("finding this program") }
+/// Whether who goes when is written down in a run.
+fn records_turns(wanted: &WantedOf<'_>) -> bool {
+    match wanted {
+        WantedOf::Trial(_) => true,
+        WantedOf::Seed(request) => matches!(request.also, Also::Reproducer(_)),
+        WantedOf::Place | WantedOf::SoFar(_) => false,
+    }
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<JoinHandle<()>> {

@@ -6,11 +6,12 @@ use crate::catalogue::Catalogue;
 use crate::checked::Checked;
 use crate::exit::{Exit, Problem, Result};
 use crate::hang;
+use crate::interrupt;
 use crate::keep;
 use crate::measured;
 use crate::report::RunResult;
 use crate::traced::Tracing;
-use seedstorm_sim::explore::{self, Trial};
+use seedstorm_sim::explore::{self, Trial, Tried};
 use seedstorm_sim::metrics::{Latencies, Measurements};
 use seedstorm_sim::{Seed, Settings};
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ pub(crate) fn work(catalogue: Catalogue, output: &mut impl Write) -> Result<Exit
         let answer = match wanted {
             Wanted::Seed(request) => answer(catalogue, &request),
             Wanted::Trial(trial) => try_out(catalogue, *trial),
-            Wanted::Place => continue,
+            Wanted::Place | Wanted::SoFar(_) => continue,
         };
         let retires = matches!(answer, Answer::Ended { retires: true, .. } | Answer::Tried { retires: true, .. });
         send(output, &answer)?;
@@ -49,6 +50,11 @@ fn read_requests(sender: &mpsc::Sender<Wanted>) {
     for request in lines.map_while(|line| receive(&line)) {
         let is_done = match request {
             Wanted::Place => send(&mut std::io::stdout(), &Answer::At(Box::new(hang::place()))).is_ok(),
+            Wanted::SoFar(violation) => {
+                let tried = Tried::standing_still(&hang::beat(), *violation);
+                // The run's thread will not answer.
+                send(&mut std::io::stdout(), &Answer::Tried { tried: Box::new(tried), retires: true }).is_ok()
+            }
             request => sender.send(request).is_ok(),
         };
         if !is_done {
@@ -92,14 +98,17 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
     let scenario = catalogue.named(&request.scenario)?;
     // Which seed it is that can't be run, nobody knows beforehand: how many agents there are may be drawn, and a fault may name one of them.
     let of_seed = |why: String| Problem::Usage(format!("{} seed {}: {why}", request.scenario, request.seed));
-    let plan = scenario.plan(Seed(request.seed), &request.options).map_err(|error| of_seed(error.to_string()))?;
+    let plan = interrupt::draw(scenario, Seed(request.seed), &request.options)?;
+    let plan = plan.map_err(|error| of_seed(error.to_string()))?;
     request.options.check(&plan).map_err(|error| of_seed(error.to_string()))?;
     let tracing = match &request.also {
         Also::Trace(path) => Some(Tracing::create(path)?),
         Also::Nothing | Also::Reproducer(_) => None,
     };
     let listener = tracing.as_ref().map(Tracing::listener);
-    let settings = Settings { listener, crash_points: request.crash_points, ..Settings::default() };
+    // Of what hangs its turns are all that can be kept beside its plan.
+    let records_turns = matches!(request.also, Also::Reproducer(_));
+    let settings = Settings { listener, records_turns, crash_points: request.crash_points, ..Settings::default() };
     let measured = measured::run(scenario, &plan, settings).map_err(|problem| match problem {
         Problem::Usage(why) => of_seed(why),
         other => other,

@@ -32,7 +32,7 @@ impl<F: Fn(u64) -> f64> Runner for MadeUp<F> {
                 chaos_steps: STEPS,
                 processes: Vec::new(),
                 preemptions: 0,
-                trace_hash: String::new(),
+                trace_hash: None,
                 turns: None,
                 guided: None,
                 choices: None,

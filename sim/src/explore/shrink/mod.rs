@@ -31,8 +31,8 @@ pub struct Shrunk {
     pub without_invariants: bool,
     /// How it fails.
     pub violation: Violation,
-    /// Its hash.
-    pub trace_hash: String,
+    /// Its hash; `None` if it doesn't come to an end.
+    pub trace_hash: Option<String>,
     /// How many steps it takes.
     pub steps: u64,
     /// Which processes run.
