@@ -19,6 +19,7 @@ mod moments;
 mod output;
 mod outputs;
 mod own;
+mod own_commits;
 mod pasting;
 mod pictures;
 mod plan_files;
