@@ -173,6 +173,11 @@ impl Plan {
             .unwrap_or(default)
     }
 
+    /// A whole-number setting that may be less than 0, or `default` where the plan has none.
+    pub fn setting_i64(&self, key: &str, default: i64) -> i64 {
+        self.settings.get(key).and_then(toml::Value::as_integer).unwrap_or(default)
+    }
+
     /// A text setting.
     pub fn setting_str(&self, key: &str) -> Option<&str> {
         self.settings.get(key).and_then(toml::Value::as_str)
