@@ -127,7 +127,10 @@ impl Now {
 /// # Errors
 /// A plan that can't be run; [`Problem::Interrupted`]; [`Problem::Hung`].
 pub(crate) fn run(scenario: &'static (dyn Scenario + Sync), plan: &Plan, settings: Settings) -> Result<Outcome> {
-    let refused = |error: RunError| Problem::usage(error.to_string());
+    let refused = |error: RunError| match error {
+        RunError::Refused(refusal) => Problem::Refused(Box::new(refusal)),
+        RunError::Other(_) => Problem::usage(error.to_string()),
+    };
     let settings = Settings { beat: Some(hang::beat()), ..settings };
     if hang::is_worker() {
         return seedstorm_sim::run(scenario, plan, settings).map_err(refused);

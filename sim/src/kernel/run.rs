@@ -11,7 +11,7 @@ use super::world::PREPARATION;
 use crate::blocking::{Apart, apart};
 use crate::invariant::{CrashPoints, Violation};
 use crate::metrics::Observations;
-use crate::plan::{Plan, Scenario, StrategyPlan};
+use crate::plan::{Plan, Refusal, Scenario, StrategyPlan};
 use crate::schedule::{FirstRun, Guide, Guided, StepCounts, Turns, strategy};
 use crate::seed::Seed;
 use crate::trace::{Event, ProcessId, TraceHash, layer};
@@ -77,8 +77,14 @@ impl Outcome {
 
 /// Why a plan can't be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the plan can't be run: {0}")]
-pub struct RunError(pub(super) String);
+pub enum RunError {
+    /// Something in it that the processes of its scenario don't allow.
+    #[error("the plan can't be run: {0}")]
+    Refused(Refusal),
+    /// Anything else, in words.
+    #[error("the plan can't be run: {0}")]
+    Other(String),
+}
 
 /// SQLite and madsim keep state for the whole process: runs take turns. Cargo's tests are threads.
 static TURN: Mutex<()> = Mutex::new(());
@@ -164,7 +170,7 @@ pub fn count_steps(scenario: &(dyn Scenario + Sync), plans: &[Plan]) -> Result<V
     let here = |plan| count(None, |settings, first_run| run_here(scenario, plan, settings, first_run, None));
     let counted = || plans.iter().map(here).collect();
     std::thread::scope(|scope| {
-        let counted = thread().spawn_scoped(scope, counted).map_err(|error| RunError(error.to_string()))?;
+        let counted = thread().spawn_scoped(scope, counted).map_err(|error| RunError::Other(error.to_string()))?;
         counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
@@ -196,7 +202,7 @@ fn on_a_thread(
         let (apart, doer) = apart();
         let run = thread()
             .spawn_scoped(scope, move || run_here(scenario, plan, settings, first_run, Some(apart)))
-            .map_err(|error| RunError(error.to_string()))?;
+            .map_err(|error| RunError::Other(error.to_string()))?;
         // Until the run's end.
         doer.serve(scope, STACK_BYTES);
         run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

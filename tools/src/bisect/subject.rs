@@ -5,6 +5,7 @@ use crate::checked::Checked;
 use crate::exit::{Problem, Result};
 use crate::measured;
 use crate::plan_file;
+use crate::refused;
 use crate::reproducer::{self, Replayable, Reproducer};
 use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::schedule::{Guide, Turns};
@@ -50,7 +51,8 @@ impl Subject {
             ));
         }
         let scenario = plan_file::scenario_of(catalogue, &recorded.plan, Some(path))?;
-        let Again { turns, outcome, steps_before } = run_again(scenario, &recorded)?;
+        let Again { turns, outcome, steps_before } =
+            run_again(scenario, &recorded).map_err(|problem| refused::of_run(scenario, problem, Some(path), None))?;
         let is_same = outcome.violations.first().is_some_and(|again| again.fingerprint == violation.fingerprint);
         if !is_same {
             let instead = outcome
