@@ -33,6 +33,7 @@ mod sweeps;
 mod terminals;
 mod tidy;
 mod unplanted;
+mod words;
 mod wrong_files;
 
 use seedstorm_tests::program::Program;

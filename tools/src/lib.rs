@@ -133,7 +133,7 @@ fn carry_out(scenarios: &'static [Known], cli: &Cli) -> Result<Exit> {
     // Once, for the whole process.
     let program: &'static str = program.leak();
     let catalogue = Catalogue::new(scenarios, program);
-    words::learn(scenarios.iter().flat_map(|scenario| scenario.claims()).collect());
+    words::learn(scenarios);
     if !matches!(cli.command, Command::Worker { .. }) {
         log::start(cli)?;
     }

@@ -77,8 +77,7 @@ fn with_some_events(
     let mut narrator = None;
     let listener = move |event: &Event<'_>, view: &View<'_>| {
         also(event, view);
-        let names = || view.processes().map(|process| process.name.to_owned()).collect::<Vec<_>>();
-        let narrator = narrator.get_or_insert_with(|| Narrator::new(&names()));
+        let narrator = narrator.get_or_insert_with(|| Narrator::of(view));
         if event.step < from_step || events_max == 0 {
             narrator.pass_by(event);
         } else {

@@ -250,6 +250,13 @@ pub trait Scenario {
         Vec::new()
     }
 
+    /// How a message reads that one of its programs has sent, in a line; who sent it to whom, and how long it is, is told with it. `None`: it is none that they
+    /// know, as one that a fault has garbled, and is told by its beginning.
+    fn message_in_words(&self, bytes: &[u8]) -> Option<String> {
+        let _ = bytes;
+        None
+    }
+
     /// The bugs that can be planted in it, by the setting [`MUTANT`]. Its invariants must catch them; a self-test looks whether they do.
     fn planted_bugs(&self) -> Vec<PlantedBug> {
         Vec::new()
