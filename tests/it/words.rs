@@ -1,7 +1,7 @@
-//! Events in words: a message is told as its scenario says.
+//! Events in words: what `--log` prints is what reports tell, once for each event, and a message is told as its scenario says.
 
-use crate::{election, program};
-use seedstorm_tests::program::Program;
+use crate::{election, ledger, program};
+use seedstorm_tests::program::{Program, Said};
 use serde_json::Value;
 
 /// The words of each event, as they are exported from a trace.
@@ -9,6 +9,33 @@ fn exported(program: &Program, trace: &str) -> Vec<String> {
     let said = program.line(&format!("export --format jsonl {trace}"));
     let objects = said.out.lines().map(|line| serde_json::from_str::<Value>(line).expect("an object"));
     objects.filter_map(|object| Some(object.get("words")?.as_str()?.to_owned())).collect()
+}
+
+/// The words of each line of a log that is an event's.
+fn logged(said: &Said) -> Vec<String> {
+    let words = |line: &str| {
+        let (_, rest) = line.split_once("s ")?;
+        let (_, rest) = rest.split_once(' ')?;
+        let (words, step) = rest.trim_start().rsplit_once(" step=")?;
+        step.parse::<u64>().is_ok().then(|| words.to_owned())
+    };
+    said.err.lines().filter_map(words).collect()
+}
+
+#[test]
+fn a_log_has_the_words_of_reports_and_each_event_once() {
+    for (program, words) in [
+        (ledger(), "--scenarios ledger --seed 0"),
+        (ledger(), "--scenarios ledger --seed 0 --set mutant=reads-early"),
+        (election(), "--scenarios election --seed 1 --strategy urw"),
+    ] {
+        let said = program.line(&format!("run {words} --log trace --trace t.bin"));
+        let (logged, exported) = (logged(&said), exported(&program, "t.bin"));
+        assert!(exported.len() > 500, "{words}: {}", exported.len());
+        let first = logged.iter().zip(&exported).find(|(logged, exported)| logged != exported);
+        assert_eq!(first, None, "{words}");
+        assert_eq!(logged.len(), exported.len(), "{words}");
+    }
 }
 
 #[test]

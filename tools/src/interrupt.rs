@@ -3,6 +3,7 @@
 
 use crate::exit::{Problem, Result};
 use crate::hang::{self, Hang, Watch};
+use crate::log;
 use crate::measured::Stopwatch;
 use crate::report::grouped;
 use crate::stderr;
@@ -132,6 +133,8 @@ pub(crate) fn run(scenario: &'static (dyn Scenario + Sync), plan: &Plan, setting
         RunError::Other(_) => Problem::usage(error.to_string()),
     };
     let settings = Settings { beat: Some(hang::beat()), ..settings };
+    let teller = if settings.is_silent { None } else { log::teller() };
+    let settings = Settings { teller, ..settings };
     if hang::is_worker() {
         return seedstorm_sim::run(scenario, plan, settings).map_err(refused);
     }

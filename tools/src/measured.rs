@@ -88,7 +88,9 @@ fn with_some_events(
             lines.push_back(line_of(event, view, &narrator.tell(event)));
         }
     };
-    let measured = run(scenario, plan, Settings { listener: Some(Box::new(listener)), ..settings })?;
+    // It has been told as it ran first.
+    let settings = Settings { listener: Some(Box::new(listener)), is_silent: true, ..settings };
+    let measured = run(scenario, plan, settings)?;
     let lines = std::mem::take(&mut *lines.lock().unwrap_or_else(PoisonError::into_inner));
     Ok((measured, lines.into()))
 }

@@ -6,7 +6,7 @@ use super::handle::Kernel;
 use super::inject::Injector;
 use super::latency::{Latencies, PROFILES};
 use super::process::{Life, Process, STREAM_KEYS, Streams};
-use super::run::{Listener, RunError, Settings};
+use super::run::{Listener, RunError, Settings, Teller};
 use super::timers::Timers;
 use super::world::{FIRST_PID, PREPARATION, ProcessSpec, World};
 use crate::invariant::Driver;
@@ -82,8 +82,8 @@ fn put(
             Some(last)
         }
     };
-    let Settings { listener, beat, .. } = settings;
-    reset(core, plan, world, Parts { processes, injector, latencies, chaos_strategy, driver, listener, beat });
+    let Settings { listener, teller, beat, .. } = settings;
+    reset(core, plan, world, Parts { processes, injector, latencies, chaos_strategy, driver, listener, teller, beat });
     Ok(())
 }
 
@@ -206,12 +206,13 @@ struct Parts {
     chaos_strategy: ChaosStrategy,
     driver: Option<Box<Driver>>,
     listener: Option<Listener>,
+    teller: Option<Teller>,
     beat: Option<Arc<Beat>>,
 }
 
 /// Makes all that a core holds what it is before a first step.
 fn reset(core: &mut Core, plan: &Rc<Plan>, mut world: World, parts: Parts) {
-    let Parts { processes, injector, latencies, chaos_strategy, driver, listener, beat } = parts;
+    let Parts { processes, injector, latencies, chaos_strategy, driver, listener, teller, beat } = parts;
     // Until the chaos begins.
     let strategy = strategy(StrategyPlan::Timed, plan.seed, &FirstRun::None);
     // Each by its name, so that none can be forgotten.
@@ -256,6 +257,7 @@ fn reset(core: &mut Core, plan: &Rc<Plan>, mut world: World, parts: Parts) {
         observed,
         driver: driver_place,
         listener: listener_place,
+        teller: teller_place,
         beat: beat_place,
         traced,
         observations,
@@ -318,6 +320,7 @@ fn reset(core: &mut Core, plan: &Rc<Plan>, mut world: World, parts: Parts) {
     *observed = driver.as_ref().map_or(Interest::NONE, |driver| driver.interest());
     *driver_place = driver;
     *listener_place = listener;
+    *teller_place = teller;
     *traced = crate::trace::layer::is_wanted();
     if !observations.get_mut().is_empty() {
         *observations = RefCell::new(Observations::default());
@@ -401,6 +404,7 @@ fn blank(plan: &Rc<Plan>) -> Core {
         observed: Interest::NONE,
         driver: None,
         listener: None,
+        teller: None,
         beat: None,
         traced: false,
         observations: RefCell::new(Observations::default()),

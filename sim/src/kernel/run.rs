@@ -21,9 +21,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
+use tracing::dispatcher::{self, Dispatch};
 
 /// Is told every event of a run, just after it took effect.
 pub type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>;
+
+/// Puts an event of a run into a line of words, without time and process.
+pub type Teller = Box<dyn FnMut(&Event<'_>, &View<'_>) -> String + Send>;
 
 /// How a plan is run. Nothing here but a guide changes what happens in a run: who listens, looks at its beat, writes turns down or judges leaves no trace. But a run ends at its first
 /// violation, so that one that nobody judges may go on, and its trace hash is another.
@@ -37,6 +41,10 @@ pub struct Settings {
     pub records_turns: bool,
     /// Is told every event.
     pub listener: Option<Listener>,
+    /// Puts events into words for whoever listens to `tracing`, where somebody does. Without it they are told by their numbers.
+    pub teller: Option<Teller>,
+    /// Tell `tracing` nothing, neither events nor what programs say: for a run that has been told, or will be.
+    pub is_silent: bool,
     /// How many crash points are explored.
     pub crash_points: CrashPoints,
     /// Where the run tells another thread how far it is: a program that makes no system call stops the whole run, and only from there it can be seen.
@@ -181,7 +189,7 @@ fn count(
     run: impl FnOnce(Settings, FirstRun) -> Result<Outcome, RunError>,
 ) -> Result<StepCounts, RunError> {
     let tally = Arc::default();
-    let settings = Settings { without_invariants: true, beat, ..Settings::default() };
+    let settings = Settings { without_invariants: true, is_silent: true, beat, ..Settings::default() };
     run(settings, FirstRun::Is(Arc::clone(&tally)))?;
     let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(std::mem::take(&mut *tally).told())
@@ -239,6 +247,7 @@ pub(super) fn simulate<'a>(
     apart: Option<Apart<'a>>,
 ) -> Result<Outcome, RunError> {
     crate::sqlite::begin_run();
+    let _silent = (settings.is_silent && layer::is_listened()).then(|| dispatcher::set_default(&Dispatch::none()));
     let beat = settings.beat.clone();
     if let Some(beat) = &beat {
         beat.begins();
