@@ -49,12 +49,15 @@ fn messages_are_told_as_their_scenario_says() {
     let page = std::fs::read_to_string(program.folder.path().join("artifacts/election-0/report.html")).expect("a page");
     assert!(page.contains("leads term "), "the page tells it, too");
     let events = exported(&program, "t.bin");
+    assert!(events.contains(&"bind port 1, for 128 messages".to_owned()), "ports go by their number");
     for part in ["asks for a vote in term ", "a vote in term ", "has stored ", "asks for a ticket, request ", "ticket "]
     {
         let told =
             |kind: &str| events.iter().any(|event| event.starts_with(kind) && event.contains(&format!(": {part}")));
         assert!(told("send ") && told("receive "), "{part}");
     }
+    let moment = program.line("replay artifacts/election-0 --until 1400");
+    assert!(moment.out.contains("waits in receive on port 1\n"), "{moment:?}");
     let compared = program.line("compare t.bin artifacts/election-0/reproducer.toml --log off");
     assert_eq!(compared.code, Some(0), "{compared:?}");
 }

@@ -106,6 +106,9 @@ impl Narrator {
     pub(crate) fn of_object(&self, kind: CallKind, object: u64) -> String {
         match (self.file(object), object) {
             _ if matches!(kind, CallKind::Receive | CallKind::Send) => kind.name().to_owned(),
+            _ if matches!(kind, CallKind::Bind | CallKind::Unbind) => {
+                format!("{kind} port {}", MailboxKey(object).port())
+            }
             (_, 0) => kind.name().to_owned(),
             (Some(file), _) if touches_file(kind) => format!("{kind} {file}"),
             _ => format!("{kind} #{object}"),
@@ -149,6 +152,8 @@ impl Narrator {
             CallKind::SharedLock => {
                 format!("{} {}", self.of_object(kind, object), slots(SharedLockCall::of(arguments)))
             }
+            CallKind::Bind => format!("{}, for {second} messages", self.of_object(kind, object)),
+            CallKind::Unbind => self.of_object(kind, object),
             CallKind::Send | CallKind::Receive => return self.message(kind, object, arguments, result, data),
             _ if first == object && second == 0 => self.of_object(kind, object),
             _ if arguments != [0; 2] => format!("{} ({first}, {second})", self.of_object(kind, object)),
@@ -290,6 +295,8 @@ mod tests {
                 "receive 5 bytes from a-0: 0x8500000000",
             ),
             (call(CallKind::Receive, 2 << 16 | 7, [0, 2 << 16 | 7], Ok(0), b""), "receive: nothing has come"),
+            (call(CallKind::Bind, 1 << 16 | 7, [7, 128], Ok(0), b""), "bind port 7, for 128 messages"),
+            (call(CallKind::Unbind, 1 << 16 | 7, [7, 0], Ok(0), b""), "unbind port 7"),
             (call(CallKind::Sleep, 0, [5_952_373, 0], Ok(0), b""), "sleep 5.95 ms"),
         ];
         for (event, words) in told {
