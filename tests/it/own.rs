@@ -48,6 +48,16 @@ fn a_failure_of_its_own_is_kept_replayed_and_shrunk() {
     let shrunk = ledger().line(&format!("shrink {kept}/ledger-0"));
     assert_eq!(shrunk.code, Some(0), "{} {}", shrunk.out, shrunk.err);
     assert!(shrunk.out.contains("processes 3 → "), "{}", shrunk.out);
+    let path = folder.path().join("kept/ledger-0/reproducer.toml");
+    let recorded = std::fs::read_to_string(&path).expect("a reproducer");
+    let (before, operations) = recorded.split_once("[[plan.operations]]").expect("operations");
+    let stray = operations.replacen("process = \"clerk-", "process = \"clerk-7", 1);
+    std::fs::write(&path, format!("{before}[[plan.operations]]{stray}")).expect("a file");
+    for command in ["replay", "bisect", "shrink"] {
+        let said = ledger().line(&format!("{command} {kept}/ledger-0"));
+        assert_eq!(said.code, Some(2), "{command}: {said:?}");
+        assert!(said.err.contains("operation 1, process: `clerk-7"), "{command}: {}", said.err);
+    }
 }
 
 #[test]
