@@ -6,6 +6,7 @@ use crate::faults::Menu;
 use crate::plans::{self, DURATION_NS_MAX, IDS_PER_AGENT, SECOND_NS, WORKERS_MAX, agents, persistence};
 use crate::setting::{self, Range, Setting, settle};
 use crate::{flood, oracle};
+use seedstorm_model::bus::Signal;
 use seedstorm_sim::invariant::{LOCKS, watch_locks};
 use seedstorm_sim::plan::{
     FaultKind, FaultPlan, Faults, Operation, Options, OptionsError, PLAN_FORMAT, Plan, PlantedBug, Position, Refusal,
@@ -311,6 +312,12 @@ impl Scenario for SignalFlood {
         const PARTS: &[&[(&str, &str)]] = &[LOCKS, oracle::AGENTS, oracle::signals::SIGNALS];
         const ALL: [(&str, &str); oracle::count(PARTS)] = oracle::joined(PARTS);
         &ALL
+    }
+
+    fn message_in_words(&self, bytes: &[u8]) -> Option<String> {
+        let Signal { id, answer_by, .. } = Signal::of_copy(bytes, None).ok()?;
+        let answer = if answer_by == 0 { String::new() } else { format!(", which agent {answer_by} is to answer") };
+        Some(format!("a copy of signal {id}{answer}"))
     }
 
     fn planted_bugs(&self) -> Vec<PlantedBug> {

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use seedstorm_sim::plan::{
-    Between, FaultKind, FaultPlan, Operation, PLAN_FORMAT, Place, PlanError, Position, StrategyPlan, Trigger,
-    read_faults,
+    Between, FaultKind, FaultPlan, Operation, PLAN_FORMAT, Place, PlanError, PlantedBug, Position, StrategyPlan,
+    Trigger, read_faults,
 };
 use seedstorm_sim::sys::disk::Persistence;
 use seedstorm_sim::trace::CallKind;
@@ -171,6 +171,22 @@ fn the_greatest_numbers_come_back_the_same() {
 }
 
 /// The line, what stands there, and the problem.
+#[test]
+fn a_setting_of_another_kind_is_as_one_that_is_not_there() {
+    let settings = [("below", toml::Value::Integer(-3)), ("above", 7.into()), ("word", "flat".into())];
+    let plan = Plan { settings: settings.map(|(key, value)| (key.to_owned(), value)).into(), ..plan() };
+    assert_eq!(["below", "above", "word", "none"].map(|key| plan.setting_i64(key, -1)), [-3, 7, -1, -1]);
+    assert_eq!(["below", "above", "word", "none"].map(|key| plan.setting_u64(key, 1)), [1, 7, 1, 1]);
+}
+
+#[test]
+fn a_planted_bug_is_built_from_what_is_known_of_it() {
+    const BUG: PlantedBug = PlantedBug::new("forgets", "a row is left out", "kept").row("a real one").also(&["whole"]);
+    assert_eq!((BUG.row, BUG.also, BUG.is_interaction), ("a real one", &["whole"][..], false));
+    assert!(["kept", "whole"].iter().all(|invariant| BUG.is_caught_by(invariant)) && !BUG.is_caught_by("other"));
+    assert!(BUG.interaction().is_interaction);
+}
+
 fn wrong(error: PlanError) -> (usize, String, String) {
     match error {
         PlanError::Malformed { line, text, problem } => (line, text, problem),

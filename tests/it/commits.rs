@@ -15,7 +15,7 @@ const DO_NOT_BUILD: [usize; 3] = [8, 19, 31];
 /// Commits that only refactor: the version from there on, but for the bug.
 const REFACTOR: [(usize, &str); 5] = [(5, "calls"), (14, "calls draws"), (21, "draws"), (27, ""), (35, "calls")];
 
-fn git(folder: &Path, words: &[&str]) -> String {
+pub(super) fn git(folder: &Path, words: &[&str]) -> String {
     let mut command = Command::new("git");
     command.args(["-c", "user.name=somebody", "-c", "user.email=somebody@example.org"]).args(words).current_dir(folder);
     let said = said(command.output().expect("git starts"));
@@ -57,7 +57,7 @@ fn repository(program: &str, build_first: &str) -> Folder {
 }
 
 /// A failure of the last commit, as a reproducer.
-fn failure(program: &Program) -> String {
+pub(super) fn failure(program: &Program) -> String {
     let words = "sweep --scenarios versioned --seeds 0..300 --determinism 0% --max-failures 1 --json";
     let mut command = program.command(&words.split_whitespace().collect::<Vec<_>>());
     let said = said(command.env(VERSION, version(COMMITS)).output().expect("the program under test starts"));
@@ -68,12 +68,12 @@ fn failure(program: &Program) -> String {
 }
 
 /// What must be as before.
-fn state(repository: &Folder) -> [String; 4] {
+pub(super) fn state(repository: &Path) -> [String; 4] {
     [
-        git(repository.path(), &["status", "--porcelain", "--branch"]),
-        git(repository.path(), &["rev-parse", "HEAD"]),
-        git(repository.path(), &["worktree", "list"]),
-        git(repository.path(), &["for-each-ref"]),
+        git(repository, &["status", "--porcelain", "--branch"]),
+        git(repository, &["rev-parse", "HEAD"]),
+        git(repository, &["worktree", "list"]),
+        git(repository, &["for-each-ref"]),
     ]
 }
 
@@ -89,7 +89,7 @@ fn the_commit_that_plants_the_bug_is_named() {
     let program = program();
     let (repository, temporary) = (repository(env!("CARGO_BIN_EXE_seedstorm-under-test"), ""), Folder::new());
     let reproducer = failure(&program);
-    let before = state(&repository);
+    let before = state(repository.path());
     let words =
         ["bisect", &reproducer, "--commits", "c1..main", "--program", "out/program", "--json", "--", "sh", "build.sh"];
     let said = said(bisecting(&program, &repository, &temporary, &words).output().expect("it starts"));
@@ -101,7 +101,7 @@ fn the_commit_that_plants_the_bug_is_named() {
     assert!(found["confidence"].to_string().contains("is good: none of "), "{found}");
     let verdicts = found["steps"].as_array().expect("steps");
     assert!(verdicts.len() >= 6 && verdicts.len() <= 12, "ends, and some halvings: {found}");
-    assert_eq!(state(&repository), before, "the user's checkout is as it was");
+    assert_eq!(state(repository.path()), before, "the user's checkout is as it was");
     assert!(temporary.names().is_empty(), "{:?}", temporary.names());
     assert!(said.err.contains("good") && said.err.contains("bad"), "progress is told: {}", said.err);
 }
@@ -133,20 +133,17 @@ fn commits_that_can_t_be_judged_are_named_with_it() {
 #[test]
 fn it_cleans_up_when_it_is_interrupted() {
     let program = program();
-    let temporary = Folder::new();
+    let (temporary, signs) = (Folder::new(), Folder::new());
+    let building = signs.path().join("building");
     // The build of each commit but the ends takes long, in a process of its own.
-    let slow = "case $(cat number) in 1|40) ;; *) touch ../building; sleep 600;; esac";
-    let repository = repository(env!("CARGO_BIN_EXE_seedstorm-under-test"), slow);
+    let slow = format!("case $(cat number) in 1|40) ;; *) touch {}; sleep 600;; esac", building.display());
+    let repository = repository(env!("CARGO_BIN_EXE_seedstorm-under-test"), &slow);
     let reproducer = failure(&program);
-    let before = state(&repository);
+    let before = state(repository.path());
     let words = ["bisect", &reproducer, "--commits", "c1..main", "--program", "out/program", "--", "sh", "build.sh"];
     let mut command = bisecting(&program, &repository, &temporary, &words);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let is_building = || {
-        let folders = temporary.names();
-        folders.iter().any(|folder| temporary.path().join(folder).join("building").exists())
-    };
-    while !is_building() {
+    while !building.exists() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let interrupted = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().expect("kill starts");
@@ -155,7 +152,7 @@ fn it_cleans_up_when_it_is_interrupted() {
     assert_eq!(said.code, Some(130), "{said:?}");
     assert!(said.out.contains("interrupted"), "{}", said.out);
     assert!(said.out.contains("commit 40") && said.out.contains("commit 1:"), "what was found by then: {}", said.out);
-    assert_eq!(state(&repository), before);
+    assert_eq!(state(repository.path()), before);
     assert!(temporary.names().is_empty(), "{:?}", temporary.names());
 }
 
@@ -184,7 +181,7 @@ fn what_git_would_take_on_trust_is_looked_at() {
     let program = program();
     let (repository, temporary) = (repository(env!("CARGO_BIN_EXE_seedstorm-under-test"), ""), Folder::new());
     let reproducer = failure(&program);
-    let before = state(&repository);
+    let before = state(repository.path());
     for (range, program_path, part) in [
         ("c1..c22", "out/program", "is not bad"),
         ("c25..c40", "out/program", "is not good"),
@@ -199,7 +196,7 @@ fn what_git_would_take_on_trust_is_looked_at() {
         assert!(said.err.contains(part), "{range}: {}", said.err);
         assert!(temporary.names().is_empty(), "{range}: {:?}", temporary.names());
     }
-    assert_eq!(state(&repository), before);
+    assert_eq!(state(repository.path()), before);
 }
 
 #[test]

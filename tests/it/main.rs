@@ -21,6 +21,7 @@ mod moments;
 mod output;
 mod outputs;
 mod own;
+mod own_commits;
 mod pasting;
 mod pictures;
 mod plan_files;
@@ -34,6 +35,7 @@ mod sweeps;
 mod terminals;
 mod tidy;
 mod unplanted;
+mod words;
 mod wrong_files;
 
 use seedstorm_tests::program::Program;

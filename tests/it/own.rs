@@ -48,6 +48,16 @@ fn a_failure_of_its_own_is_kept_replayed_and_shrunk() {
     let shrunk = ledger().line(&format!("shrink {kept}/ledger-0"));
     assert_eq!(shrunk.code, Some(0), "{} {}", shrunk.out, shrunk.err);
     assert!(shrunk.out.contains("processes 3 → "), "{}", shrunk.out);
+    let path = folder.path().join("kept/ledger-0/reproducer.toml");
+    let recorded = std::fs::read_to_string(&path).expect("a reproducer");
+    let (before, operations) = recorded.split_once("[[plan.operations]]").expect("operations");
+    let stray = operations.replacen("process = \"clerk-", "process = \"clerk-7", 1);
+    std::fs::write(&path, format!("{before}[[plan.operations]]{stray}")).expect("a file");
+    for command in ["replay", "bisect", "shrink"] {
+        let said = ledger().line(&format!("{command} {kept}/ledger-0"));
+        assert_eq!(said.code, Some(2), "{command}: {said:?}");
+        assert!(said.err.contains("operation 1, process: `clerk-7"), "{command}: {}", said.err);
+    }
 }
 
 #[test]
@@ -88,12 +98,52 @@ fn what_its_files_may_not_hold_is_refused() {
     write("faults.toml", "[[faults]]\nid = 1\nkind = \"machine-crash\"\nwhen = { at-ns = 5 }\n");
     let plan = program.line("run --scenarios ledger --seed 1 --set mutant=tells-early --print-plan").out;
     write("plan.toml", &plan.replace("tells-early", "tels-early"));
+    write("stranger.toml", "[[faults]]\nid = 1\nkind = \"kill\"\nprocess = \"clrek-1\"\nwhen = { at-ns = 5 }\n");
+    let stranger = "--faults stranger.toml: line 4, `process = \"clrek-1\"`: fault 1, process: `clrek-1` is not possible; \
+        did you mean `clerk-1`? allowed: clerk-0, clerk-1, clerk-2 (scenario `ledger`)";
     for (arguments, expected) in [
         ("run --scenarios ledger --seed 1 --faults faults.toml", "fault 1, kind: `machine-crash` is not possible"),
+        ("run --scenarios ledger --seed 1 --faults stranger.toml", stranger),
+        ("replay --scenario ledger --seed 1 --faults stranger.toml --until 5", stranger),
         ("run --plan plan.toml", "settings.mutant: `tels-early` is not possible; did you mean `tells-early`?"),
     ] {
         let said = program.line(arguments);
         assert_eq!(said.code, Some(2), "{arguments}: {}", said.out);
         assert!(said.err.contains(expected), "{arguments}: {}", said.err);
     }
+}
+
+#[test]
+fn an_operation_of_a_process_that_it_does_not_have_is_refused() {
+    let program = ledger();
+    let plan = program.line("run --scenarios ledger --seed 1 --workers 3 --strategy urw --print-plan").out;
+    let (before, operations) = plan.split_once("[[operations]]").expect("operations");
+    let at = before.lines().count() + operations.lines().position(|line| line == "process = \"clerk-1\"").expect("one");
+    for (name, meant) in [("clerk-3", ""), ("clrek-1", " did you mean `clerk-1`?")] {
+        let stray = format!("process = \"{name}\"");
+        let changed = format!("{before}[[operations]]{}", operations.replacen("process = \"clerk-1\"", &stray, 1));
+        std::fs::write(program.folder.path().join("plan.toml"), changed).expect("a file");
+        for command in
+            ["run --plan plan.toml", "replay plan.toml", "replay plan.toml --until 9", "compare plan.toml plan.toml"]
+        {
+            let said = program.line(command);
+            assert_eq!(said.code, Some(2), "{command}: {said:?}");
+            let told = format!(
+                "error: plan.toml: line {}, `{stray}`: operation 1, process: `{name}` is not possible;",
+                at + 1
+            );
+            assert!(said.err.starts_with(&told), "{command}: {}", said.err);
+            assert!(
+                said.err.contains(&format!("{meant} allowed: clerk-0, clerk-1, clerk-2\n")),
+                "{command}: {}",
+                said.err
+            );
+        }
+    }
+    assert_eq!(program.folder.names(), ["plan.toml"], "nothing ran");
+    // One that shrinking has taken away is still a process of the scenario.
+    let absent = plan.replacen("format = 1\n", "format = 1\nabsent = [\"clerk-1\"]\n", 1);
+    std::fs::write(program.folder.path().join("plan.toml"), absent).expect("a file");
+    let said = program.line("run --plan plan.toml");
+    assert_eq!(said.code, Some(0), "{said:?}");
 }

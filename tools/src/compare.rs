@@ -13,6 +13,7 @@ use crate::keep;
 use crate::measured;
 use crate::parting::{self, Parting, Place, Side};
 use crate::plan_file;
+use crate::refused;
 use crate::report::SCHEMA_VERSION;
 use crate::reproducer::{self, Replayable};
 use crate::shell;
@@ -154,7 +155,8 @@ fn run_traced(catalogue: Catalogue, path: &Path) -> Result<keep::Draft> {
         listener: Some(tracing.listener()),
         ..checked.settings()
     };
-    let outcome = measured::run(scenario, &plan, settings)?.outcome;
+    let measured = measured::run(scenario, &plan, settings);
+    let outcome = measured.map_err(|problem| refused::of_run(scenario, problem, Some(path), None))?.outcome;
     tracing.finish(&outcome)?;
     Ok(temporary)
 }

@@ -2,6 +2,8 @@
 
 use crate::hang::Hang;
 use crate::interrupt::Reached;
+use crate::refused;
+use seedstorm_sim::plan::Refusal;
 use std::io;
 use std::process::ExitCode;
 
@@ -41,6 +43,8 @@ impl From<Exit> for ExitCode {
 pub(crate) enum Problem {
     /// The person who called must change something. The text says what.
     Usage(String),
+    /// The same, of something in a plan that only its run could tell: whoever knows where the plan came from says the line.
+    Refused(Box<Refusal>),
     /// Whoever read the output has closed it: nothing is left to say, and nobody to say it to.
     OutputClosed,
     /// A signal ended it.
@@ -79,6 +83,7 @@ impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Problem::Usage(message) => f.write_str(message),
+            Problem::Refused(refusal) => f.write_str(&refused::in_plan(refusal)),
             Problem::OutputClosed => f.write_str("the output was closed"),
             Problem::Interrupted(when) => write!(f, "interrupted: {when}"),
             Problem::Hung(hang) => hang.fmt(f),

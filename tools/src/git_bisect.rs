@@ -97,7 +97,7 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
         Ok(report) => report,
         Err(Problem::Usage(why)) => Report::of(Judged::Broken, why),
         Err(Problem::Internal(error)) => Report::of(Judged::Broken, format!("{error:#}")),
-        Err(problem @ (Problem::OutputClosed | Problem::Interrupted(_) | Problem::Hung(_))) => {
+        Err(problem @ (Problem::Refused(_) | Problem::OutputClosed | Problem::Interrupted(_) | Problem::Hung(_))) => {
             Report::of(Judged::Broken, problem.to_string())
         }
     };

@@ -3,6 +3,7 @@
 
 use crate::exit::{Problem, Result};
 use crate::hang::{self, Hang, Watch};
+use crate::log;
 use crate::measured::Stopwatch;
 use crate::report::grouped;
 use crate::stderr;
@@ -128,8 +129,13 @@ impl Now {
 /// # Errors
 /// A plan that can't be run; [`Problem::Interrupted`]; [`Problem::Hung`].
 pub(crate) fn run(scenario: &'static (dyn Scenario + Sync), plan: &Plan, settings: Settings) -> Result<Outcome> {
-    let refused = |error: RunError| Problem::usage(error.to_string());
+    let refused = |error: RunError| match error {
+        RunError::Refused(refusal) => Problem::Refused(Box::new(refusal)),
+        RunError::Other(_) => Problem::usage(error.to_string()),
+    };
     let settings = Settings { beat: Some(hang::beat()), ..settings };
+    let teller = if settings.is_silent { None } else { log::teller() };
+    let settings = Settings { teller, ..settings };
     if hang::is_worker() {
         return seedstorm_sim::run(scenario, plan, settings).map_err(refused);
     }

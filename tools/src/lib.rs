@@ -94,7 +94,9 @@ fn main_here(scenarios: &'static [Known]) -> Exit {
     match carry_out(scenarios, &command) {
         Ok(exit) => exit,
         Err(Problem::OutputClosed) => Exit::Pass,
-        Err(Problem::Usage(message)) => complain("error", &message, Exit::Usage),
+        Err(problem @ (Problem::Usage(_) | Problem::Refused(_))) => {
+            complain("error", &problem.to_string(), Exit::Usage)
+        }
         // Whoever could say more has done so. It would hang again where it has, so what was called is what shows it.
         Err(Problem::Hung(hang)) => {
             stderr::say(format_args!("{hang}\n\n{}", shell::called()));
@@ -134,7 +136,7 @@ fn carry_out(scenarios: &'static [Known], cli: &Cli) -> Result<Exit> {
     // Once, for the whole process.
     let program: &'static str = program.leak();
     let catalogue = Catalogue::new(scenarios, program);
-    words::learn(scenarios.iter().flat_map(|scenario| scenario.claims()).collect());
+    words::learn(scenarios);
     if !matches!(cli.command, Command::Worker { .. }) {
         log::start(cli)?;
     }

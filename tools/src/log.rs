@@ -3,8 +3,11 @@
 use crate::cli::{Cli, Command, LogLevel};
 use crate::exit::{Problem, Result};
 use crate::hang;
+use crate::words::Narrator;
 use clap::ValueEnum;
-use seedstorm_sim::trace::layer::{SimulatedTime, is_of_programs};
+use seedstorm_sim::kernel::{Teller, View};
+use seedstorm_sim::trace::Event;
+use seedstorm_sim::trace::layer::{self, SimulatedTime, is_of_programs};
 use std::io::{self, Write};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::filter_fn;
@@ -54,6 +57,17 @@ pub(crate) fn start(cli: &Cli) -> Result<()> {
         .log_internal_errors(false);
     let subscriber = tracing_subscriber::registry().with(printer).with(filter).with(filter_fn(is_of_programs));
     tracing::subscriber::set_global_default(subscriber).map_err(|error| Problem::Internal(error.into()))
+}
+
+/// Tells events in the words that failures are told in, where somebody listens.
+pub(crate) fn teller() -> Option<Teller> {
+    if !layer::is_wanted() {
+        return None;
+    }
+    let mut narrator = None;
+    Some(Box::new(move |event: &Event<'_>, view: &View<'_>| {
+        narrator.get_or_insert_with(|| Narrator::of(view)).tell(event)
+    }))
 }
 
 /// The standard error: a run waits for whoever reads it, and does not hang.

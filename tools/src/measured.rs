@@ -77,8 +77,7 @@ fn with_some_events(
     let mut narrator = None;
     let listener = move |event: &Event<'_>, view: &View<'_>| {
         also(event, view);
-        let names = || view.processes().map(|process| process.name.to_owned()).collect::<Vec<_>>();
-        let narrator = narrator.get_or_insert_with(|| Narrator::new(&names()));
+        let narrator = narrator.get_or_insert_with(|| Narrator::of(view));
         if event.step < from_step || events_max == 0 {
             narrator.pass_by(event);
         } else {
@@ -89,7 +88,9 @@ fn with_some_events(
             lines.push_back(line_of(event, view, &narrator.tell(event)));
         }
     };
-    let measured = run(scenario, plan, Settings { listener: Some(Box::new(listener)), ..settings })?;
+    // It has been told as it ran first.
+    let settings = Settings { listener: Some(Box::new(listener)), is_silent: true, ..settings };
+    let measured = run(scenario, plan, settings)?;
     let lines = std::mem::take(&mut *lines.lock().unwrap_or_else(PoisonError::into_inner));
     Ok((measured, lines.into()))
 }

@@ -8,7 +8,8 @@ use seedstorm_sim::schedule::Ready;
 use seedstorm_sim::sqlite::{MAGIC, tables};
 use seedstorm_sim::sys::claim::{LockAcquired, LockReleased, LockTimedOut, LockWaiting};
 use seedstorm_sim::sys::disk::{InodeId, LockMode, Owner, RangeLock, TO_INFINITY};
-use seedstorm_sim::trace::{Body, Event, ProcessId};
+use seedstorm_sim::sys::net::MailboxKey;
+use seedstorm_sim::trace::{Body, CallKind, Event, ProcessId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -149,8 +150,17 @@ struct Looking<'a, 'b> {
 }
 
 impl Looking<'_, '_> {
-    fn object(&self, object: u64) -> String {
+    fn object(&self, kind: CallKind, object: u64) -> String {
+        let mailbox = MailboxKey(object);
         match self.paths.get(&InodeId(object)) {
+            _ if matches!(kind, CallKind::Bind | CallKind::Unbind | CallKind::Receive) => {
+                format!(" on port {}", mailbox.port())
+            }
+            // Before it takes effect.
+            _ if kind == CallKind::Send => match mailbox.process() {
+                Some(id) => format!(" to {}:{}", self.view.process(id).name, mailbox.port()),
+                None => " to nobody".to_owned(),
+            },
             Some(path) => format!(" {path}"),
             None if object == 0 => String::new(),
             None => format!(" #{object}"),
@@ -162,10 +172,17 @@ impl Looking<'_, '_> {
         let line = |process: seedstorm_sim::kernel::ProcessView<'_>| {
             let id = process.id;
             let task = |ordinal: u32| if ordinal == 0 { String::new() } else { format!("task {ordinal} ") };
-            let next = |call: &Ready| format!("{}will {}{}", task(call.ordinal), call.kind, self.object(call.object));
+            let next = |call: &Ready| {
+                format!("{}will {}{}", task(call.ordinal), call.kind, self.object(call.kind, call.object))
+            };
             let ready = view.ready().filter(|call| call.process == id).map(next);
             let waits = view.waiting().filter(|waiting| waiting.process == id).map(|waiting| {
-                format!("{}waits in {}{}", task(waiting.ordinal), waiting.kind, self.object(waiting.object))
+                format!(
+                    "{}waits in {}{}",
+                    task(waiting.ordinal),
+                    waiting.kind,
+                    self.object(waiting.kind, waiting.object)
+                )
             });
             let does = ready.chain(waits).collect::<Vec<_>>().join("; ");
             let life = match &process {

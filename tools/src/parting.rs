@@ -30,7 +30,8 @@ impl Side {
     /// It can't be read, or is none.
     pub(crate) fn open(trace: &Path, told_by: &Path) -> Result<Side> {
         let trace = traced::open(trace).map_err(|error| Problem::usage(format!("{error:#}")))?;
-        let narrator = Narrator::new(&trace.head().processes);
+        let Head { scenario, processes, .. } = trace.head();
+        let narrator = Narrator::new(scenario, processes);
         Ok(Side { path: told_by.to_owned(), trace, narrator })
     }
 

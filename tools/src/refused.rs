@@ -16,10 +16,24 @@ pub(crate) fn draw(scenario: Known, seed: Seed, options: &Options, faults_file: 
     let plan = interrupt::draw(scenario, seed, options)?.and_then(|plan| options.check(&plan).map(|()| plan));
     let plan = plan.map_err(|error| Problem::Usage(of_option(scenario, &error)))?;
     if faults_file.is_some() {
-        plan_file::check(scenario, &plan, faults_file)
-            .map_err(|problem| Problem::Usage(format!("--faults {problem} (scenario `{}`)", scenario.name())))?;
+        plan_file::check(scenario, &plan, faults_file).map_err(|problem| of_faults_file(scenario, &problem))?;
     }
     Ok(plan)
+}
+
+fn of_faults_file(scenario: Known, problem: &Problem) -> Problem {
+    Problem::Usage(format!("--faults {problem} (scenario `{}`)", scenario.name()))
+}
+
+/// A problem of a run, told with its place in the file that the plan came from, or its faults.
+pub(crate) fn of_run(scenario: Known, problem: Problem, plan: Option<&Path>, faults_file: Option<&Path>) -> Problem {
+    let Problem::Refused(refusal) = problem else { return problem };
+    match refusal.place {
+        Place::Fault { .. } if plan.is_none() && faults_file.is_some() => {
+            of_faults_file(scenario, &plan_file::refused(faults_file, &refusal))
+        }
+        _ => plan_file::refused(plan, &refusal),
+    }
 }
 
 /// What is said of an option that a scenario refuses.

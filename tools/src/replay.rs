@@ -66,10 +66,11 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
     }
     interrupt::flag()?;
     let scenario = plan_file::scenario_of(catalogue, &again.plan, arguments.file.as_deref())?;
+    let placed = |problem| refused::of_run(scenario, problem, arguments.file.as_deref(), arguments.draw.faults_file());
     if let Some(step) = arguments.until {
         let (plan, turns) = (&again.plan, again.recorded.as_ref().and_then(|(recorded, _)| recorded.turns.as_ref()));
         let (events_max, json) = (events_max(arguments), arguments.json);
-        return Until { scenario, plan, turns, step, events_max, json }.show();
+        return Until { scenario, plan, turns, step, events_max, json }.show().map_err(placed);
     }
     if again.recorded.is_none() {
         keep::check_folder(&arguments.artifacts.artifacts)?;
@@ -101,7 +102,7 @@ pub(crate) fn replay(catalogue: Catalogue, arguments: &ReplayArguments) -> Resul
             sink.event(&RunEvent::Done { reproduce: Some(&command) }).or_else(unless_closed)?;
             return Ok(Exit::Interrupted);
         }
-        ran => ran?,
+        ran => ran.map_err(placed)?,
     };
     let Ran { mut result, last_events, unwritten, drift_step, .. } = ran;
     if let (true, Some(step)) = (arguments.strict, drift_step) {

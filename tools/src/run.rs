@@ -73,7 +73,10 @@ pub(crate) fn run(catalogue: Catalogue, arguments: &RunArguments) -> Result<Exit
                 }
                 break;
             }
-            Err(problem) => return Err(problem),
+            Err(problem) => {
+                let (plan, faults) = (arguments.plan.as_deref(), arguments.draw.faults_file());
+                return Err(refused::of_run(*scenario, problem, plan, faults));
+            }
         };
         not_written = not_written.or(unwritten);
         let before = exit;

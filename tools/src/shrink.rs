@@ -117,7 +117,7 @@ fn first(pool: &mut Pool, recorded: &Reproducer, path: &Path) -> Result<Shrunk> 
     };
     let was = recorded.violation.as_ref().map(|violation| violation.fingerprint.as_str()).unwrap_or_default();
     let is = match tried.pop().flatten() {
-        None => "it ends its worker".to_owned(),
+        None => pool.refusal().unwrap_or_else(|| "it ends its worker".to_owned()),
         Some(tried) => match (tried.violation, tried.turns) {
             (Some(violation), Some(turns)) if violation.fingerprint == was => {
                 return Ok(Shrunk {

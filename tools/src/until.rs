@@ -52,8 +52,7 @@ impl Until<'_> {
         let mut follower = Follower::default();
         let mut narrator = None;
         let listener = move |event: &Event<'_>, view: &View<'_>| {
-            let names = || view.processes().map(|process| process.name.to_owned()).collect::<Vec<_>>();
-            let words = narrator.get_or_insert_with(|| Narrator::new(&names())).tell(event);
+            let words = narrator.get_or_insert_with(|| Narrator::of(view)).tell(event);
             follower.observe(event, &words);
             let mut seen = kept.lock().unwrap_or_else(PoisonError::into_inner);
             seen.steps = event.step;

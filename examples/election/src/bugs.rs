@@ -10,14 +10,16 @@ pub(crate) const LOG_NOT_COMPARED: &str = "log-not-compared";
 pub(crate) const APPENDS_AGAIN: &str = "appends-again";
 
 pub(crate) fn all() -> Vec<PlantedBug> {
-    let bug = |name, about, invariant, row| PlantedBug { row, ..PlantedBug::new(name, about, invariant) };
-    let stays = "a leader that hears of a newer term takes it and leads on";
+    let bug = PlantedBug::new;
     vec![
-        bug(VOTE_NOT_SYNCED, "a vote is answered without fsync", ONE_VOTE, "robustmq #2039, nodedb #161"),
-        bug(VOTES_BY_MESSAGE, "a vote that comes twice counts twice", ONE_LEADER, "xraft #27, akka-raft #45"),
-        // Its log may take a committed one's place before it answers anybody.
-        PlantedBug { also: &[TICKETS_KEPT], ..bug(STAYS_LEADER, stays, ONE_LEADER, "akka-raft #52") },
-        bug(LOG_NOT_COMPARED, "a vote is given to whoever asks, whatever is in its log", TICKETS_KEPT, "akka-raft #51"),
-        bug(APPENDS_AGAIN, "a request that is asked again gets another ticket", TICKETS_KEPT, "curvine #676"),
+        bug(VOTE_NOT_SYNCED, "a vote is answered without fsync", ONE_VOTE).row("robustmq #2039, nodedb #161"),
+        bug(VOTES_BY_MESSAGE, "a vote that comes twice counts twice", ONE_LEADER).row("xraft #27, akka-raft #45"),
+        bug(STAYS_LEADER, "a leader that hears of a newer term takes it and leads on", ONE_LEADER)
+            // Its log may take a committed one's place before it answers anybody.
+            .also(&[TICKETS_KEPT])
+            .row("akka-raft #52"),
+        bug(LOG_NOT_COMPARED, "a vote is given to whoever asks, whatever is in its log", TICKETS_KEPT)
+            .row("akka-raft #51"),
+        bug(APPENDS_AGAIN, "a request that is asked again gets another ticket", TICKETS_KEPT).row("curvine #676"),
     ]
 }

@@ -2,6 +2,7 @@
 
 use crate::state::Entry;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Where everybody is reached.
 pub(crate) const PORT: u16 = 1;
@@ -39,5 +40,23 @@ impl Message {
     /// `None`: it is nothing that we know, and is passed over as if it had been lost.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Message> {
         serde_json::from_slice(bytes).ok()
+    }
+}
+
+/// As events of runs are told (`Scenario::message_in_words`).
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Message { term, body } = self;
+        match body {
+            Body::Campaign { last: (last, length) } => {
+                write!(f, "asks for a vote in term {term}, with a log of {length} that ends in term {last}")
+            }
+            Body::Vote => write!(f, "a vote in term {term}"),
+            Body::Append { log } => write!(f, "leads term {term}, with a log of {}", log.len()),
+            Body::Stored { length } => write!(f, "has stored {length} of the log, in term {term}"),
+            Body::Stale => write!(f, "knows of term {term}"),
+            Body::Ask { request } => write!(f, "asks for a ticket, request {request}"),
+            Body::Ticket { request, number } => write!(f, "ticket {number} for request {request}"),
+        }
     }
 }

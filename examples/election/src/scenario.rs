@@ -2,6 +2,7 @@
 
 use crate::claims::{Committed, Deposed, Elected, Voted};
 use crate::invariants::{ONE_LEADER, ONE_VOTE, OneLeader, OneVote, TICKETS_KEPT, TicketsKept};
+use crate::message::Message;
 use crate::server::Server;
 use crate::state::{State, folder};
 use crate::{bugs, client};
@@ -204,6 +205,10 @@ impl Scenario for Election {
             ClaimKind::of::<Deposed>(),
             ClaimKind::of::<Committed>(),
         ]
+    }
+
+    fn message_in_words(&self, bytes: &[u8]) -> Option<String> {
+        Message::from_bytes(bytes).map(|message| message.to_string())
     }
 
     fn planted_bugs(&self) -> Vec<PlantedBug> {

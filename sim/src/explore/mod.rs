@@ -124,7 +124,15 @@ pub fn carry_out(scenario: &(dyn Scenario + Sync), trial: Trial, beat: Option<Ar
     let Trial { plan, guide, crash_points, without_invariants } = trial;
     let hits = Hits::of(&plan);
     let listener = hits.as_ref().map(Hits::listener);
-    let settings = Settings { guide, crash_points, without_invariants, records_turns: true, listener, beat };
+    let settings = Settings {
+        guide,
+        crash_points,
+        without_invariants,
+        records_turns: true,
+        listener,
+        beat,
+        ..Settings::default()
+    };
     let outcome = run(scenario, &plan, settings)?;
     let (violation, turns) = (outcome.violations.into_iter().next(), outcome.turns.unwrap_or_default());
     Ok(Tried {

@@ -6,12 +6,12 @@ use super::handle::Kernel;
 use super::inject::Injector;
 use super::latency::{Latencies, PROFILES};
 use super::process::{Life, Process, STREAM_KEYS, Streams};
-use super::run::{Listener, RunError, Settings};
+use super::run::{Listener, RunError, Settings, Teller};
 use super::timers::Timers;
 use super::world::{FIRST_PID, PREPARATION, ProcessSpec, World};
 use crate::invariant::Driver;
 use crate::metrics::Observations;
-use crate::plan::{MUTANT, Plan, StrategyPlan};
+use crate::plan::{Between, MUTANT, Place, Plan, Refusal, StrategyPlan};
 use crate::schedule::{ChaosStrategy, FirstRun, TASKS, strategy};
 use crate::seed::Path;
 use crate::sys::disk::{Disk, DiskFlaw, DiskOptions, Owner};
@@ -63,6 +63,7 @@ fn put(
     first_run: FirstRun,
 ) -> Result<(), RunError> {
     let mut processes = processes(plan, &mut world, std::mem::take(&mut core.processes))?;
+    check_names(plan, &processes)?;
     stay_down(&mut processes, plan)?;
     let injector = injector(plan, world.has_preparation, &processes)?;
     let latencies = latencies(plan)?;
@@ -84,8 +85,8 @@ fn put(
             Some(last)
         }
     };
-    let Settings { listener, beat, .. } = settings;
-    reset(core, plan, world, Parts { processes, injector, latencies, chaos_strategy, driver, listener, beat });
+    let Settings { listener, teller, beat, .. } = settings;
+    reset(core, plan, world, Parts { processes, injector, latencies, chaos_strategy, driver, listener, teller, beat });
     Ok(())
 }
 
@@ -97,7 +98,7 @@ fn processes(plan: &Plan, world: &mut World, last: Vec<Process>) -> Result<Vec<P
         let is_its = |process: &Process| process.index == spec.index && process.role == spec.role;
         if processes[..place.min(processes.len())].iter().any(is_its) {
             let name = name_of(spec.role, spec.index);
-            return Err(RunError(format!("two processes of the scenario are named `{name}`")));
+            return Err(RunError::Other(format!("two processes of the scenario are named `{name}`")));
         }
         let mut tasks = processes.get_mut(place).map(|last| std::mem::take(&mut last.tasks)).unwrap_or_default();
         tasks.clear();
@@ -111,7 +112,9 @@ fn processes(plan: &Plan, world: &mut World, last: Vec<Process>) -> Result<Vec<P
     if processes.iter().any(is_daemon)
         && processes.iter().all(|process| is_daemon(process) || process.role == PREPARATION)
     {
-        return Err(RunError("all processes of the scenario are daemons: nobody's end would end the run".to_owned()));
+        return Err(RunError::Other(
+            "all processes of the scenario are daemons: nobody's end would end the run".to_owned(),
+        ));
     }
     Ok(processes)
 }
@@ -119,13 +122,62 @@ fn processes(plan: &Plan, world: &mut World, last: Vec<Process>) -> Result<Vec<P
 /// Those that the plan says are absent have ended for good before they began.
 fn stay_down(processes: &mut [Process], plan: &Plan) -> Result<(), RunError> {
     for name in &plan.absent {
-        match processes.iter_mut().find(|process| process.name == *name) {
-            Some(process) if process.role != PREPARATION => process.life = Life::Done,
-            Some(_) => return Err(RunError(format!("`absent` names `{name}`: without the preparation nothing runs"))),
-            None => return Err(RunError(format!("`absent` names `{name}`, which is no process"))),
+        let Some(process) = processes.iter_mut().find(|process| process.name == *name) else { continue };
+        if process.role == PREPARATION {
+            return Err(RunError::Other(format!("`absent` names `{name}`: without the preparation nothing runs")));
+        }
+        process.life = Life::Done;
+    }
+    Ok(())
+}
+
+/// Whoever a plan names is there. An operation of nobody would be passed over, as if it had been done.
+fn check_names(plan: &Plan, processes: &[Process]) -> Result<(), RunError> {
+    let refuse = |place, name: &str| Err(RunError::Refused(Refusal::value(place, name, listed(processes))));
+    let is_nobody = |name: &&String| processes.iter().all(|process| process.name != **name);
+    if let Some(name) = plan.absent.iter().find(is_nobody) {
+        return refuse(Place::Key("absent"), name);
+    }
+    for fault in &plan.faults {
+        let place = |key| Place::Fault { id: fault.id, key: Some(key) };
+        if let Some(name) = fault.process.as_ref().filter(is_nobody) {
+            return refuse(place("process"), name);
+        }
+        let sides = fault.between.iter().flat_map(|Between { from, to, .. }| from.iter().chain(to));
+        if let Some(name) = sides.into_iter().find(is_nobody) {
+            return refuse(place("between"), name);
+        }
+    }
+    let mut last = 0;
+    for operation in &plan.operations {
+        // Mostly it is of the process that the operation before is of, or of the next one.
+        let mut places = (last..processes.len()).chain(0..last);
+        match places.find(|place| processes[*place].name == operation.process) {
+            Some(place) => last = place,
+            None => {
+                let place = Place::Operation { id: operation.id, key: Some("process".to_owned()) };
+                return refuse(place, &operation.process);
+            }
         }
     }
     Ok(())
+}
+
+/// So many processes are named each by itself; of more, the first and the last of a role.
+const NAMED_MAX: usize = 9;
+
+fn listed(processes: &[Process]) -> String {
+    let names: Vec<&Process> = processes.iter().filter(|process| process.role != PREPARATION).collect();
+    if names.len() <= NAMED_MAX {
+        return names.iter().map(|process| process.name.as_str()).collect::<Vec<_>>().join(", ");
+    }
+    let roles = names.chunk_by(|one, next| one.role == next.role && one.index + 1 == next.index);
+    let ends = roles.map(|role| match role {
+        [one] => one.name.clone(),
+        [first, .., last] => format!("{} to {}", first.name, last.name),
+        [] => String::new(),
+    });
+    ends.collect::<Vec<_>>().join(", ")
 }
 
 fn injector(plan: &Plan, has_preparation: bool, processes: &[Process]) -> Result<Injector, RunError> {
@@ -135,15 +187,17 @@ fn injector(plan: &Plan, has_preparation: bool, processes: &[Process]) -> Result
         && let Some(fault) = plan.faults.iter().find(|fault| fault.process.as_deref() == Some(&processes[0].name))
     {
         let (id, kind) = (fault.id, fault.kind.name());
-        return Err(RunError(format!("fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits")));
+        return Err(RunError::Other(format!(
+            "fault {id} ({kind}): `prepare-0` is the preparation, which no fault hits"
+        )));
     }
-    injector.map_err(RunError)
+    injector.map_err(RunError::Other)
 }
 
 fn latencies(plan: &Plan) -> Result<&'static Latencies, RunError> {
     Latencies::named(&plan.latency).ok_or_else(|| {
         let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
-        RunError(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
+        RunError::Other(format!("latency profile `{}` doesn't exist; there are {}", plan.latency, names.join(", ")))
     })
 }
 
@@ -155,12 +209,13 @@ struct Parts {
     chaos_strategy: ChaosStrategy,
     driver: Option<Box<Driver>>,
     listener: Option<Listener>,
+    teller: Option<Teller>,
     beat: Option<Arc<Beat>>,
 }
 
 /// Makes all that a core holds what it is before a first step.
 fn reset(core: &mut Core, plan: &Rc<Plan>, mut world: World, parts: Parts) {
-    let Parts { processes, injector, latencies, chaos_strategy, driver, listener, beat } = parts;
+    let Parts { processes, injector, latencies, chaos_strategy, driver, listener, teller, beat } = parts;
     // Until the chaos begins.
     let strategy = strategy(StrategyPlan::Timed, plan.seed, &FirstRun::None);
     // Each by its name, so that none can be forgotten.
@@ -206,6 +261,7 @@ fn reset(core: &mut Core, plan: &Rc<Plan>, mut world: World, parts: Parts) {
         observed,
         driver: driver_place,
         listener: listener_place,
+        teller: teller_place,
         beat: beat_place,
         traced,
         observations,
@@ -269,6 +325,7 @@ fn reset(core: &mut Core, plan: &Rc<Plan>, mut world: World, parts: Parts) {
     *observed = driver.as_ref().map_or(Interest::NONE, |driver| driver.interest());
     *driver_place = driver;
     *listener_place = listener;
+    *teller_place = teller;
     *traced = crate::trace::layer::is_wanted();
     if !observations.get_mut().is_empty() {
         *observations = RefCell::new(Observations::default());
@@ -353,6 +410,7 @@ fn blank(plan: &Rc<Plan>) -> Core {
         observed: Interest::NONE,
         driver: None,
         listener: None,
+        teller: None,
         beat: None,
         traced: false,
         observations: RefCell::new(Observations::default()),

@@ -5,7 +5,7 @@ use super::control::Control;
 use super::inject::{Injected, Injector, Verdict};
 use super::latency::Latencies;
 use super::process::{Life, Process, StreamKeys};
-use super::run::Listener;
+use super::run::{Listener, Teller};
 use super::task::{Task, TaskState, Timer, WaitKey};
 use super::timers::Timers;
 use super::view::View;
@@ -112,6 +112,7 @@ pub(crate) struct Core {
     pub(super) driver: Option<Box<Driver>>,
     pub(super) observed: Interest,
     pub(super) listener: Option<Listener>,
+    pub(super) teller: Option<Teller>,
     pub(super) beat: Option<Arc<Beat>>,
     pub(super) traced: bool,
     pub(super) observations: RefCell<Observations>,
@@ -438,7 +439,10 @@ impl Core {
     #[cold]
     fn listen(&mut self, event: &Event<'_>) {
         if self.traced {
-            crate::trace::layer::emit(event, &View::of(self));
+            // A run that nobody tells has its words from the layer.
+            let mut teller = self.teller.take();
+            crate::trace::layer::emit(event, &View::of(self), &mut teller);
+            self.teller = teller;
         }
         if let Some(mut listener) = self.listener.take() {
             listener(event, &View::of(self));

@@ -30,7 +30,7 @@ pub(crate) use handle::Kernel;
 pub(crate) use inject::Injected;
 pub use latency::CONSTANT;
 pub use process::{Exit, Program, RestartPolicy};
-pub use run::{Listener, Outcome, RunError, Settings, count_steps, run};
+pub use run::{Listener, Outcome, RunError, Settings, Teller, count_steps, run};
 pub use series::run_series;
 pub(crate) use task::WaitKey;
 pub use view::{ProcessView, View};

@@ -62,7 +62,7 @@ impl Rulers {
             let chance = runtime(SELF_CONTAINED_SEED).block_on(async { Ruler::of(chance, length) });
             Rulers { hash_maps, chance }
         };
-        let made = thread().spawn(made).map_err(|error| RunError(error.to_string()))?.join();
+        let made = thread().spawn(made).map_err(|error| RunError::Other(error.to_string()))?.join();
         Ok(made.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     }
 
@@ -72,7 +72,7 @@ impl Rulers {
         let mut begun = Begun(self);
         match begun.0.hash_maps.make() {
             Some(1) => Ok(begun),
-            _ => Err(RunError("hash maps of this build are seeded in a way that can't be foretold".to_owned())),
+            _ => Err(RunError::Other("hash maps of this build are seeded in a way that can't be foretold".to_owned())),
         }
     }
 }

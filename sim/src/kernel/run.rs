@@ -11,7 +11,7 @@ use super::world::PREPARATION;
 use crate::blocking::{Apart, apart};
 use crate::invariant::{CrashPoints, Violation};
 use crate::metrics::Observations;
-use crate::plan::{Plan, Scenario, StrategyPlan};
+use crate::plan::{Plan, Refusal, Scenario, StrategyPlan};
 use crate::schedule::{FirstRun, Guide, Guided, StepCounts, Turns, strategy};
 use crate::seed::Seed;
 use crate::trace::{Event, ProcessId, TraceHash, layer};
@@ -21,9 +21,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
+use tracing::dispatcher::{self, Dispatch};
 
 /// Is told every event of a run, just after it took effect.
 pub type Listener = Box<dyn FnMut(&Event<'_>, &View<'_>) + Send>;
+
+/// Puts an event of a run into a line of words, without time and process.
+pub type Teller = Box<dyn FnMut(&Event<'_>, &View<'_>) -> String + Send>;
 
 /// How a plan is run. Nothing here but a guide changes what happens in a run: who listens, looks at its beat, writes turns down or judges leaves no trace. But a run ends at its first
 /// violation, so that one that nobody judges may go on, and its trace hash is another.
@@ -37,6 +41,10 @@ pub struct Settings {
     pub records_turns: bool,
     /// Is told every event.
     pub listener: Option<Listener>,
+    /// Puts events into words for whoever listens to `tracing`, where somebody does. Without it they are told by their numbers.
+    pub teller: Option<Teller>,
+    /// Tell `tracing` nothing, neither events nor what programs say: for a run that has been told, or will be.
+    pub is_silent: bool,
     /// How many crash points are explored.
     pub crash_points: CrashPoints,
     /// Where the run tells another thread how far it is: a program that makes no system call stops the whole run, and only from there it can be seen.
@@ -79,8 +87,14 @@ impl Outcome {
 
 /// Why a plan can't be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the plan can't be run: {0}")]
-pub struct RunError(pub(super) String);
+pub enum RunError {
+    /// Something in it that the processes of its scenario don't allow.
+    #[error("the plan can't be run: {0}")]
+    Refused(Refusal),
+    /// Anything else, in words.
+    #[error("the plan can't be run: {0}")]
+    Other(String),
+}
 
 /// SQLite and madsim keep state for the whole process: runs take turns. Cargo's tests are threads.
 static TURN: Mutex<()> = Mutex::new(());
@@ -166,7 +180,7 @@ pub fn count_steps(scenario: &(dyn Scenario + Sync), plans: &[Plan]) -> Result<V
     let here = |plan| count(None, false, |settings, first_run| run_here(scenario, plan, settings, first_run, None));
     let counted = || plans.iter().map(here).collect();
     std::thread::scope(|scope| {
-        let counted = thread().spawn_scoped(scope, counted).map_err(|error| RunError(error.to_string()))?;
+        let counted = thread().spawn_scoped(scope, counted).map_err(|error| RunError::Other(error.to_string()))?;
         counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
@@ -178,7 +192,7 @@ fn count(
     run: impl FnOnce(Settings, FirstRun) -> Result<Outcome, RunError>,
 ) -> Result<StepCounts, RunError> {
     let tally = Arc::default();
-    let settings = Settings { without_invariants: true, records_turns, beat, ..Settings::default() };
+    let settings = Settings { without_invariants: true, is_silent: true, records_turns, beat, ..Settings::default() };
     run(settings, FirstRun::Is(Arc::clone(&tally)))?;
     let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(std::mem::take(&mut *tally).told())
@@ -199,7 +213,7 @@ fn on_a_thread(
         let (apart, doer) = apart();
         let run = thread()
             .spawn_scoped(scope, move || run_here(scenario, plan, settings, first_run, Some(apart)))
-            .map_err(|error| RunError(error.to_string()))?;
+            .map_err(|error| RunError::Other(error.to_string()))?;
         // Until the run's end.
         doer.serve(scope, STACK_BYTES);
         run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -236,6 +250,7 @@ pub(super) fn simulate<'a>(
     apart: Option<Apart<'a>>,
 ) -> Result<Outcome, RunError> {
     crate::sqlite::begin_run();
+    let _silent = (settings.is_silent && layer::is_listened()).then(|| dispatcher::set_default(&Dispatch::none()));
     let beat = settings.beat.clone();
     if let Some(beat) = &beat {
         beat.begins();

@@ -44,7 +44,7 @@ pub fn run_series(
         marks = (marks * 4).min(MARKS_MAX);
         let progress = std::thread::scope(|scope| {
             let run = thread().spawn_scoped(scope, || series.run_on_this_thread(rulers));
-            let run = run.map_err(|error| RunError(error.to_string()))?;
+            let run = run.map_err(|error| RunError::Other(error.to_string()))?;
             run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?;
         if progress == Progress::Over {

@@ -175,6 +175,11 @@ impl Plan {
             .unwrap_or(default)
     }
 
+    /// A whole-number setting that may be less than 0, or `default` where the plan has none.
+    pub fn setting_i64(&self, key: &str, default: i64) -> i64 {
+        self.settings.get(key).and_then(toml::Value::as_integer).unwrap_or(default)
+    }
+
     /// A text setting.
     pub fn setting_str(&self, key: &str) -> Option<&str> {
         self.settings.get(key).and_then(toml::Value::as_str)
@@ -245,6 +250,13 @@ pub trait Scenario {
     /// The kinds of claim of its own: listings of events then tell what they say.
     fn claims(&self) -> Vec<ClaimKind> {
         Vec::new()
+    }
+
+    /// How a message reads that one of its programs has sent, in a line; who sent it to whom, and how long it is, is told with it. `None`: it is none that they
+    /// know, as one that a fault has garbled, and is told by its beginning.
+    fn message_in_words(&self, bytes: &[u8]) -> Option<String> {
+        let _ = bytes;
+        None
     }
 
     /// The bugs that can be planted in it, by the setting [`MUTANT`]. Its invariants must catch them; a self-test looks whether they do.

@@ -25,6 +25,21 @@ impl PlantedBug {
         PlantedBug { name, about, row: "", invariant, also: &[], is_interaction: false }
     }
 
+    /// The same, with the real fault that it is taken from.
+    pub const fn row(self, row: &'static str) -> PlantedBug {
+        PlantedBug { row, ..self }
+    }
+
+    /// The same; these invariants may catch it as well.
+    pub const fn also(self, invariants: &'static [&'static str]) -> PlantedBug {
+        PlantedBug { also: invariants, ..self }
+    }
+
+    /// The same; it shows only where two things come together.
+    pub const fn interaction(self) -> PlantedBug {
+        PlantedBug { is_interaction: true, ..self }
+    }
+
     /// Whether a first violation of this invariant detects it.
     pub fn is_caught_by(&self, invariant: &str) -> bool {
         self.invariant == invariant || self.also.contains(&invariant)

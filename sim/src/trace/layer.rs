@@ -2,7 +2,7 @@
 //! whether anybody listens is asked once a run.
 
 use super::event::{Body, Dropped, Event};
-use crate::kernel::View;
+use crate::kernel::{Teller, View};
 use crate::sys::net::{MailboxKey, MessageId};
 use std::cell::RefCell;
 use std::fmt;
@@ -17,16 +17,22 @@ use tracing_subscriber::registry::LookupSpan;
 pub const TARGET: &str = "seedstorm::step";
 
 /// Whether a subscriber wants the events of runs.
-pub(crate) fn is_wanted() -> bool {
+pub fn is_wanted() -> bool {
     tracing::enabled!(target: TARGET, Level::TRACE)
 }
 
-/// Gives an event to the subscriber, inside a span that names its process.
-pub(crate) fn emit(event: &Event<'_>, view: &View<'_>) {
+/// Gives an event to the subscriber, inside a span that names its process, in the words of a teller if there is one.
+pub(crate) fn emit(event: &Event<'_>, view: &View<'_>, teller: &mut Option<Teller>) {
     let process = event.process.map_or("machine", |process| view.process(process).name);
     let span = tracing::trace_span!(target: TARGET, "process", name = process, boot = event.boot);
     let _entered = span.enter();
-    tracing::trace!(target: TARGET, time_ns = event.time_ns, step = event.step, process, "{}", Words(event));
+    let told = teller.as_mut().map(|teller| teller(event, view));
+    match told {
+        Some(words) => tracing::trace!(target: TARGET, time_ns = event.time_ns, step = event.step, process, "{words}"),
+        None => {
+            tracing::trace!(target: TARGET, time_ns = event.time_ns, step = event.step, process, "{}", Words(event))
+        }
+    }
 }
 
 /// An event in one line of words, without time and process.

@@ -326,7 +326,7 @@ fn a_fault_that_can_t_happen_is_refused_before_the_run() {
     let by_nobody = FaultPlan { process: None, ..fault(FaultKind::Kill, Trigger::AtNs(0)) };
     assert!(refusal(by_nobody).contains("`process` is missing"));
     let by_stranger = FaultPlan { process: Some("z-9".into()), ..fault(FaultKind::Kill, Trigger::AtNs(0)) };
-    assert!(refusal(by_stranger).contains("no process is named `z-9`"));
+    assert!(refusal(by_stranger).contains("fault 1, process: `z-9` is not possible; allowed: a-0"));
     let cannot_hit = refusal(fault(FaultKind::LyingSync, at_call(CallKind::Write, 1)));
     assert!(
         cannot_hit.contains("fault 1 (lying-sync): it can't hit a `pwrite` call")

@@ -2,7 +2,7 @@
 
 use crate::support::{Log, MILLI_NS, SECOND_NS, at_call, fault, note, plan, run_plain, run_world};
 use seedstorm_sim::kernel::RestartPolicy;
-use seedstorm_sim::plan::{FaultKind, FaultPlan, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, Operation, Trigger};
 use seedstorm_sim::trace::{CallKind, Ended, RecordBody};
 use seedstorm_sim::{Errno, Exit, Plan, World};
 use std::cell::Cell;
@@ -42,11 +42,43 @@ fn processes_that_a_plan_can_t_tell_apart_or_do_without_are_refused() {
     assert!(twice.ends_with("two processes of the scenario are named `a-3`"), "{twice}");
     let absent = |name: &str| why(&Plan { absent: vec![name.to_owned()], ..plan() }, [3, 4]);
     assert_eq!(absent("a-3"), Ok(true));
-    for (name, words) in [("a-5", "`a-5`, which is no process"), ("prepare-0", "without the preparation nothing runs")]
-    {
+    for (name, words) in [
+        ("a-5", "absent: `a-5` is not possible; allowed: a-3, a-4"),
+        ("prepare-0", "without the preparation nothing runs"),
+    ] {
         let told = absent(name).expect_err(name);
         assert!(told.contains(words), "{told}");
     }
+}
+
+#[test]
+fn operations_of_nobody_are_refused_and_those_of_the_absent_are_not() {
+    let refused = |process: &str, absent: &[&str], count: u32| {
+        let operation = |id, process: &str| Operation {
+            id,
+            process: process.to_owned(),
+            kind: "any".to_owned(),
+            not_before_ns: 0,
+            think_ns: 0,
+            arguments: Default::default(),
+        };
+        let operations = vec![operation(1, "b-0"), operation(2, process), operation(3, "a-0")];
+        let absent = absent.iter().map(|name| (*name).to_owned()).collect();
+        run_plain(&Plan { operations, absent, ..plan() }, |world| {
+            world.prepare(|_| async { Exit::success() });
+            for index in 0..count {
+                world.process("a", index, |_| async { Exit::success() });
+            }
+            world.process("b", 0, |_| async { Exit::success() });
+        })
+        .map(|outcome| outcome.passed())
+    };
+    assert_eq!(refused("a-1", &[], 3), Ok(true));
+    assert_eq!(refused("a-1", &["a-1"], 3), Ok(true));
+    let told = |count| refused("c-0", &[], count).expect_err("nobody");
+    let place = "operation 2, process: `c-0` is not possible; allowed: ";
+    assert!(told(2).ends_with(&format!("{place}a-0, a-1, b-0")), "{}", told(2));
+    assert!(told(30).ends_with(&format!("{place}a-0 to a-29, b-0")), "{}", told(30));
 }
 
 #[test]

@@ -425,10 +425,11 @@ fn a_process_reaches_itself_whatever_is_cut() {
 fn names_that_nobody_has_are_refused_before_the_run() {
     let refusal =
         |fault: FaultPlan| run_plain(&Plan { faults: vec![fault], ..plan() }, all_to_all(TWO, 1)).expect_err("refused");
-    assert!(refusal(cut(0, 0, &["z-1"], &[], false)).contains("fault 1 (partition): no process is named `z-1`"));
+    let words = refusal(cut(0, 0, &["z-1"], &[], false));
+    assert!(words.contains("fault 1, between: `z-1` is not possible; allowed: a-0, b-0"), "{words}");
     let between = Some(Between { from: names(&["a-0"]), to: names(&["z-2"]), one_way: false });
     let words = refusal(FaultPlan { between, ..weather(1, FaultKind::MessageLoss, 10) });
-    assert!(words.contains("no process is named `z-2`"), "{words}");
+    assert!(words.contains("fault 1, between: `z-2` is not possible; allowed: a-0, b-0"), "{words}");
     let words = refusal(fault(FaultKind::MessageLoss, at_call(CallKind::Receive, 1)));
     assert!(words.contains("it can't hit a `receive` call; allowed: `send`"), "{words}");
 }

@@ -42,7 +42,8 @@ pub(crate) fn bisect(arguments: &BisectArguments, range: &str) -> Result<Exit> {
     let repository = Repository::here(range)?;
     let workplace = Workplace::create(&repository)?;
     let mut job = Job {
-        worktree: workplace.worktree(),
+        worktree: workplace.worktree().to_owned(),
+        folder: repository.folder.clone(),
         build: match arguments.build.is_empty() {
             true => BUILD.map(str::to_owned).to_vec(),
             false => arguments.build.clone(),

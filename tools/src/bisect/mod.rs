@@ -7,6 +7,7 @@ mod progress;
 mod repository;
 mod step;
 mod subject;
+mod surroundings;
 mod told;
 
 pub(crate) use subject::Subject;

@@ -51,7 +51,7 @@ pub(crate) fn look(subject: &Subject, chaos_steps: &[u64]) -> Result<Vec<Moment>
     let mut narrator = None;
     let listener = move |event: &Event<'_>, view: &View<'_>| {
         let past = influence.observe(event);
-        let narrator = narrator.get_or_insert_with(|| Narrator::new(&names(view)));
+        let narrator = narrator.get_or_insert_with(|| Narrator::of(view));
         let words = narrator.tell(event);
         let mut seen = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(process) = event.process
@@ -98,10 +98,6 @@ fn is_named(name: &str, message: &str) -> bool {
 }
 
 /// The names of all processes, by id.
-fn names(view: &View<'_>) -> Vec<String> {
-    view.processes().map(|process| process.name.to_owned()).collect()
-}
-
 fn ready_words(call: &Ready, view: &View<'_>, narrator: &Narrator) -> String {
     let process = view.process(call.process).name;
     let task = if call.ordinal == 0 { String::new() } else { format!("/{}", call.ordinal) };

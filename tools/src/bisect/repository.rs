@@ -1,5 +1,6 @@
 //! The git repository that commits are bisected in, and the worktree beside it. Which commits are looked at is git's business.
 
+use super::surroundings;
 use crate::exit::{Problem, Result};
 use anyhow::Context;
 use std::fs::{self, File};
@@ -17,6 +18,8 @@ const LOOKS_TO_END: u32 = 150;
 /// A repository, and the two ends of the search.
 pub(super) struct Repository {
     top: PathBuf,
+    /// The folder that this is called in, from the top; empty at the top itself.
+    pub(super) folder: PathBuf,
     /// A commit without the failure.
     pub(super) good: String,
     /// One that has it.
@@ -36,7 +39,9 @@ impl Repository {
             return Err(form());
         }
         let top = git(Path::new("."), &["rev-parse", "--show-toplevel"]).map_err(|error| wrong(error.to_string()))?;
-        let mut repository = Repository { top: PathBuf::from(top), good: String::new(), bad: String::new() };
+        let folder = git(Path::new("."), &["rev-parse", "--show-prefix"]).map_err(|error| wrong(error.to_string()))?;
+        let (top, folder) = (PathBuf::from(top), folder.trim_end_matches('/').into());
+        let mut repository = Repository { top, folder, good: String::new(), bad: String::new() };
         let commit = |name: &str| {
             let found = git(&repository.top, &["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]);
             found.map_err(|_| wrong(format!("`{name}` is no commit here")))
@@ -65,10 +70,11 @@ impl Repository {
     }
 }
 
-/// A folder for temporary files with a worktree in it. Both go with it.
+/// A folder for temporary files with a worktree in it, among links to what lies around the repository. All of it goes with it.
 pub(super) struct Workplace {
     top: PathBuf,
     folder: PathBuf,
+    worktree: PathBuf,
 }
 
 impl Workplace {
@@ -82,18 +88,20 @@ impl Workplace {
         let made = free.into_iter().find(|folder| fs::create_dir(folder).is_ok());
         let folder =
             made.ok_or_else(|| Problem::usage(format!("{}: no folder can be made there", parent.display())))?;
-        let workplace = Workplace { top: repository.top.clone(), folder };
-        let worktree = workplace.worktree().display().to_string();
+        // Held from here on: whatever fails, the folder goes.
+        let mut workplace = Workplace { top: repository.top.clone(), worktree: folder.join("around"), folder };
+        workplace.worktree = surroundings::link(&repository.top, &workplace.worktree)?;
+        let worktree = workplace.worktree.display().to_string();
         git(&repository.top, &["worktree", "add", "--quiet", "--detach", &worktree, &repository.bad])?;
         Ok(workplace)
     }
 
     /// Where the worktree is.
-    pub(super) fn worktree(&self) -> PathBuf {
-        self.folder.join("worktree")
+    pub(super) fn worktree(&self) -> &Path {
+        &self.worktree
     }
 
-    /// A file beside it.
+    /// A file that belongs to the search, and to no commit.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -103,7 +111,7 @@ impl Workplace {
     /// # Errors
     /// What git says.
     pub(super) fn git(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        git(&self.worktree(), arguments)
+        git(&self.worktree, arguments)
     }
 
     /// Goes to a commit.
@@ -146,7 +154,7 @@ impl Workplace {
 
 impl Drop for Workplace {
     fn drop(&mut self) {
-        let worktree = self.worktree().display().to_string();
+        let worktree = self.worktree.display().to_string();
         // Whatever is left, the folder goes, and git forgets a worktree that is gone.
         let _ = git(&self.top, &["worktree", "remove", "--force", &worktree]);
         let _ = fs::remove_dir_all(&self.folder);

@@ -19,6 +19,8 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Job {
     /// Where commits are checked out.
     pub(super) worktree: PathBuf,
+    /// In which folder of it they are built: empty for its top.
+    pub(super) folder: PathBuf,
     /// How they are built.
     pub(super) build: Vec<String>,
     /// Where the build leaves the program.
@@ -90,6 +92,10 @@ pub(super) fn take(job: &Job, counts_all: bool, must_end: &dyn Fn() -> bool) -> 
 }
 
 fn judge(job: &Job, counts_all: bool, must_end: &dyn Fn() -> bool) -> Report {
+    let folder = job.worktree.join(&job.folder);
+    if !has_folder(job) {
+        return Report::of(Judged::Unclear, format!("it has no folder `{}`", job.folder.display()));
+    }
     let program = job.worktree.join(&job.program);
     // What an earlier commit has left there must not pass for this one's.
     let _ = fs::remove_file(&program);
@@ -98,7 +104,7 @@ fn judge(job: &Job, counts_all: bool, must_end: &dyn Fn() -> bool) -> Report {
     };
     let mut command = Command::new(build);
     // The program is looked for in the worktree: no environment may send it elsewhere.
-    command.args(arguments).current_dir(&job.worktree).env("CARGO_TARGET_DIR", job.worktree.join("target"));
+    command.args(arguments).current_dir(&folder).env("CARGO_TARGET_DIR", job.worktree.join("target"));
     match run_to_end(&mut command, Some(&job.build_log), must_end) {
         Err(error) => return Report::of(Judged::Broken, format!("the build command: {error:#}")),
         Ok(_) if must_end() => return Report::of(Judged::Broken, "interrupted"),
@@ -109,11 +115,23 @@ fn judge(job: &Job, counts_all: bool, must_end: &dyn Fn() -> bool) -> Report {
         Ok(_) => {}
     }
     if !program.is_file() {
-        let why =
-            format!("it was built, but there is no program {}: say where it is with --program", job.program.display());
+        let why = format!(
+            "it was built, but there is no program {}: call it in the folder of the crate, or say where it is with --program",
+            job.program.display()
+        );
         return Report::of(Judged::Broken, why);
     }
     ask(job, &program, counts_all, must_end)
+}
+
+/// Whether what is checked out has the folder. That it is there says nothing: what is not git's stays there from commit to commit.
+fn has_folder(job: &Job) -> bool {
+    let mut command = git_command(&job.worktree);
+    command
+        .args(["cat-file", "-e", &format!("HEAD:{}", job.folder.display())])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// Of what a build has said its first error, and the causes under it; its last line, where it names none.

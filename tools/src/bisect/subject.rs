@@ -6,6 +6,7 @@ use crate::exit::{Problem, Result};
 use crate::hang;
 use crate::measured;
 use crate::plan_file;
+use crate::refused;
 use crate::reproducer::{self, Replayable, Reproducer};
 use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::schedule::{Guide, Turns};
@@ -55,7 +56,8 @@ impl Subject {
             return Err(wrong("a run that ends its process leaves no turns to follow: it can't be bisected"));
         }
         let scenario = plan_file::scenario_of(catalogue, &recorded.plan, Some(path))?;
-        let Again { turns, outcome, steps_before } = run_again(scenario, &recorded)?;
+        let Again { turns, outcome, steps_before } =
+            run_again(scenario, &recorded).map_err(|problem| refused::of_run(scenario, problem, Some(path), None))?;
         let is_same = outcome.violations.first().is_some_and(|again| again.fingerprint == violation.fingerprint);
         if !is_same {
             let instead = outcome

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 /// Writes them.
 pub(super) fn write(mut reader: Reader<impl Read>, out: &mut impl Write) -> Result<(), Trouble> {
     let head = reader.head().clone();
-    let mut narrator = Narrator::new(&head.processes);
+    let mut narrator = Narrator::new(&head.scenario, &head.processes);
     let line = json!({
         "scenario": head.scenario, "seed": head.seed.0, "strategy": head.strategy.to_string(), "processes": head.processes,
     });

@@ -51,7 +51,7 @@ const HAPPENS: u8 = 2;
 pub(super) fn write(mut reader: Reader<impl Read>, out: &mut impl Write) -> Result<(), Trouble> {
     let head = reader.head().clone();
     let machine = ProcessId(head.processes.len() as u32);
-    let mut narrator = Narrator::new(&head.processes);
+    let mut narrator = Narrator::new(&head.scenario, &head.processes);
     let (mut bars, mut arrows) = (Bars::default(), Arrows::default());
     let (mut events, mut tasks): (Texts, BTreeSet<(u32, u32)>) = (Texts::default(), BTreeSet::new());
     let mut at = Place { index: 0, time_ns: 0 };

@@ -7,7 +7,7 @@ use super::Trouble;
 use crate::words::Narrator;
 use seedstorm_sim::causality::Influence;
 use seedstorm_sim::trace::Event;
-use seedstorm_sim::trace::file::Reader;
+use seedstorm_sim::trace::file::{Head, Reader};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 
@@ -19,8 +19,8 @@ const MACHINE: &str = "machine";
 
 /// Writes it.
 pub(super) fn write(mut reader: Reader<impl Read>, out: &mut impl Write) -> Result<(), Trouble> {
-    let processes = reader.head().processes.clone();
-    let (mut narrator, mut influence) = (Narrator::new(&processes), Influence::default());
+    let Head { scenario, processes, .. } = reader.head().clone();
+    let (mut narrator, mut influence) = (Narrator::new(&scenario, &processes), Influence::default());
     // By line.
     let mut hosts = vec![MACHINE.to_owned()];
     writeln!(out, "{EXPRESSION}\n")?;

@@ -55,7 +55,7 @@ impl Scene {
         let mut reader = Reader::new(trace)?;
         let head = reader.head().clone();
         let machine = head.processes.len() as u32;
-        let mut narrator = Narrator::new(&head.processes);
+        let mut narrator = Narrator::new(&head.scenario, &head.processes);
         let (mut bars, mut arrows, mut influence) = (Bars::default(), Arrows::default(), Influence::default());
         let (mut columns, mut stamps) = (Columns::default(), Vec::<Stamp>::new());
         let mut pasts: VecDeque<(u64, u64, Past)> = VecDeque::new();

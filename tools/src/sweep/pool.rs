@@ -19,18 +19,26 @@ pub(crate) struct Pool {
     budget_ns: u64,
     /// Trials that were begun.
     trials: AtomicU64,
+    /// Why a trial's plan can't be run, of the last one of which that was said.
+    refusal: Mutex<Option<String>>,
 }
 
 impl Pool {
     /// Workers that stop at a signal or after `budget_ns` of real time.
     pub(crate) fn new(jobs: u32, trial_limit_ns: u64, budget_ns: u64, interrupt: Arc<AtomicBool>) -> Pool {
         let workers = (0..jobs.max(1)).map(|_| Mutex::new(None)).collect();
-        Pool { workers, trial_limit_ns, interrupt, stopwatch: Stopwatch::start(), budget_ns, trials: AtomicU64::new(0) }
+        let (trials, refusal) = (AtomicU64::new(0), Mutex::default());
+        Pool { workers, trial_limit_ns, interrupt, stopwatch: Stopwatch::start(), budget_ns, trials, refusal }
     }
 
     /// How many trials were begun. One that the end cuts off counts, one that never began does not.
     pub(crate) fn trials(&self) -> u64 {
         self.trials.load(Ordering::Relaxed)
+    }
+
+    /// Why the last trial that had a plan that can't be run can't be, if there was one.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// For how long it has worked, in real nanoseconds.
@@ -75,8 +83,11 @@ impl Pool {
                 Ok(Some(told(*tried)))
             }
             Asked::Answered(Answer::Failed(why)) => Err(Stopped::Broken(why)),
-            Asked::Answered(_) => {
+            Asked::Answered(answer) => {
                 *worker = Some(asked);
+                if let Answer::Refused(why) = answer {
+                    *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+                }
                 Ok(None)
             }
             Asked::Lost(_, Some(tried)) => {

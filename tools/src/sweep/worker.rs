@@ -72,7 +72,7 @@ fn answer(catalogue: Catalogue, request: &Request) -> Answer {
             let retires = seedstorm_sim::blocking::must_retire();
             Answer::Ended { result: Box::new(result), latencies, retires }
         }
-        Err(Problem::Usage(why)) => Answer::Refused(why),
+        Err(problem @ (Problem::Usage(_) | Problem::Refused(_))) => Answer::Refused(problem.to_string()),
         Err(Problem::Internal(error)) => Answer::Failed(format!("{error:#}")),
         Err(problem @ (Problem::OutputClosed | Problem::Interrupted(_) | Problem::Hung(_))) => {
             Answer::Failed(problem.to_string())
@@ -110,7 +110,7 @@ fn try_answer(catalogue: Catalogue, request: &Request) -> Result<(RunResult, BTr
     let records_turns = matches!(request.also, Also::Reproducer(_));
     let settings = Settings { listener, records_turns, crash_points: request.crash_points, ..Settings::default() };
     let measured = measured::run(scenario, &plan, settings).map_err(|problem| match problem {
-        Problem::Usage(why) => of_seed(why),
+        Problem::Usage(_) | Problem::Refused(_) => of_seed(problem.to_string()),
         other => other,
     })?;
     if let Some(tracing) = tracing {

@@ -1,5 +1,6 @@
 //! What claims say, in words: those of `sim` and of the model; those of the clients of sqlite-wal are in `clients`. Of others is told what their scenario says of them (`Scenario::claims`), or kind and length.
 
+use super::OF_SCENARIO_MAX;
 use super::body::after_colon;
 use super::clients::of_client;
 use super::cut::cut;
@@ -36,17 +37,14 @@ pub(crate) fn in_words(event: &Event<'_>, kind: &str, content: &[u8]) -> String 
 static OF_SCENARIOS: OnceLock<Vec<ClaimKind>> = OnceLock::new();
 
 /// Learns them, once.
-pub(crate) fn learn(kinds: Vec<ClaimKind>) {
+pub(super) fn learn(kinds: Vec<ClaimKind>) {
     let _ = OF_SCENARIOS.set(kinds);
 }
-
-/// The most characters of a claim's content that are told.
-const CONTENT_MAX: usize = 120;
 
 fn of_scenario(event: &Event<'_>, kind: &str) -> Option<String> {
     let Body::Claim { bytes, .. } = &event.body else { return None };
     let known = OF_SCENARIOS.get()?.iter().find(|known| known.kind == kind)?;
-    Some(format!("claims {kind}: {}", cut(known.text(bytes)?, CONTENT_MAX)))
+    Some(format!("claims {kind}: {}", cut(known.text(bytes)?, OF_SCENARIO_MAX)))
 }
 
 fn of_lock(event: &Event<'_>, kind: &str) -> Option<String> {

@@ -1,25 +1,38 @@
-//! Events in plain words, with the names of files that they touch and what claims say. Words without any memory, for logs, are `sim`'s `trace::layer`.
+//! Events in plain words, with the names of files that they touch and what claims say. Words without any memory are `sim`'s `trace::layer`.
 
 mod body;
 mod claims;
 mod clients;
 mod cut;
 mod files;
+mod messages;
 
 pub(crate) use body::beginning;
-pub(crate) use claims::learn;
 pub(crate) use cut::cut;
 
+use crate::catalogue::Known;
 use files::FileNames;
 use seedstorm_sim::errno::Errno;
+use seedstorm_sim::kernel::View;
 use seedstorm_sim::metrics::Nanoseconds;
 use seedstorm_sim::sqlite::SharedLockCall;
 use seedstorm_sim::sys::net::MailboxKey;
 use seedstorm_sim::trace::{Body, CallKind, Dropped, Ended, Event, layer};
 
+/// Learns how the scenarios of this program say what claims and messages are, once. What is told depends on the program, not on the run.
+pub(crate) fn learn(scenarios: &'static [Known]) {
+    claims::learn(scenarios.iter().flat_map(|scenario| scenario.claims()).collect());
+    messages::learn(scenarios);
+}
+
+/// The most characters that are told of what a scenario says of a claim or a message.
+const OF_SCENARIO_MAX: usize = 120;
+
 /// Tells the events of one run, one after the other: it remembers which file has which name.
 #[derive(Default)]
 pub(crate) struct Narrator {
+    /// The run's, if this program knows it.
+    scenario: Option<Known>,
     processes: Vec<String>,
     files: FileNames,
 }
@@ -31,9 +44,16 @@ const DATABASE_LEVELS: [&str; 5] = ["NONE", "SHARED", "RESERVED", "PENDING", "EX
 const OPEN_BITS: [(u64, &str); 4] = [(2, "create"), (3, "truncate"), (4, "exclusive"), (5, "append")];
 
 impl Narrator {
-    /// A narrator of a run of these processes, by id.
-    pub(crate) fn new(processes: &[String]) -> Narrator {
-        Narrator { processes: processes.to_vec(), files: FileNames::default() }
+    /// A narrator of a run of a scenario of this name, with these processes, by id.
+    pub(crate) fn new(scenario: &str, processes: &[String]) -> Narrator {
+        let scenario = messages::scenario(scenario);
+        Narrator { scenario, processes: processes.to_vec(), files: FileNames::default() }
+    }
+
+    /// A narrator of the run that is seen.
+    pub(crate) fn of(view: &View<'_>) -> Narrator {
+        let names: Vec<String> = view.processes().map(|process| process.name.to_owned()).collect();
+        Narrator::new(&view.plan().scenario, &names)
     }
 
     /// Sees the next event of the run, which nobody wants to read.
@@ -86,6 +106,9 @@ impl Narrator {
     pub(crate) fn of_object(&self, kind: CallKind, object: u64) -> String {
         match (self.file(object), object) {
             _ if matches!(kind, CallKind::Receive | CallKind::Send) => kind.name().to_owned(),
+            _ if matches!(kind, CallKind::Bind | CallKind::Unbind) => {
+                format!("{kind} port {}", MailboxKey(object).port())
+            }
             (_, 0) => kind.name().to_owned(),
             (Some(file), _) if touches_file(kind) => format!("{kind} {file}"),
             _ => format!("{kind} #{object}"),
@@ -129,6 +152,8 @@ impl Narrator {
             CallKind::SharedLock => {
                 format!("{} {}", self.of_object(kind, object), slots(SharedLockCall::of(arguments)))
             }
+            CallKind::Bind => format!("{}, for {second} messages", self.of_object(kind, object)),
+            CallKind::Unbind => self.of_object(kind, object),
             CallKind::Send | CallKind::Receive => return self.message(kind, object, arguments, result, data),
             _ if first == object && second == 0 => self.of_object(kind, object),
             _ if arguments != [0; 2] => format!("{} ({first}, {second})", self.of_object(kind, object)),
@@ -161,12 +186,13 @@ impl Narrator {
             None => "nobody".to_owned(),
             Some(id) => self.processes.get(id.0 as usize).cloned().unwrap_or_else(|| format!("process {}", id.0)),
         };
+        let says = || messages::after_colon(self.scenario, data);
         match (kind, result) {
-            (CallKind::Send, Ok(len)) => format!("send {len} bytes to {}{}", end(to), body::after_colon(data)),
+            (CallKind::Send, Ok(len)) => format!("send {len} bytes to {}{}", end(to), says()),
             (CallKind::Send, Err(error)) => format!("send to {} failed: {error}", end(to)),
             (_, Err(error)) => format!("receive failed: {error}"),
             (_, Ok(_)) if object == to.0 => "receive: nothing has come".to_owned(),
-            (_, Ok(len)) => format!("receive {len} bytes from {}{}", end(from), body::after_colon(data)),
+            (_, Ok(len)) => format!("receive {len} bytes from {}{}", end(from), says()),
         }
     }
 }
@@ -249,7 +275,7 @@ mod tests {
 
     #[test]
     fn files_are_told_by_the_names_that_they_have_by_then() {
-        let mut narrator = Narrator::new(&["a-0".to_owned(), "a-1".to_owned()]);
+        let mut narrator = Narrator::new("of another program", &["a-0".to_owned(), "a-1".to_owned()]);
         let told = [
             (call(CallKind::Open, 7, [0b10110, 0], Ok(3), b"/f.tmp"), "open /f.tmp (create, exclusive)"),
             (call(CallKind::WriteAt, 7, [16, 24], Ok(24), b""), "pwrite /f.tmp 24 bytes at 16"),
@@ -269,6 +295,8 @@ mod tests {
                 "receive 5 bytes from a-0: 0x8500000000",
             ),
             (call(CallKind::Receive, 2 << 16 | 7, [0, 2 << 16 | 7], Ok(0), b""), "receive: nothing has come"),
+            (call(CallKind::Bind, 1 << 16 | 7, [7, 128], Ok(0), b""), "bind port 7, for 128 messages"),
+            (call(CallKind::Unbind, 1 << 16 | 7, [7, 0], Ok(0), b""), "unbind port 7"),
             (call(CallKind::Sleep, 0, [5_952_373, 0], Ok(0), b""), "sleep 5.95 ms"),
         ];
         for (event, words) in told {
