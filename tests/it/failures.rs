@@ -98,6 +98,16 @@ fn a_set_up_that_panics_is_an_internal_error() {
 }
 
 #[test]
+fn a_plan_whose_drawing_panics_is_an_internal_error_and_no_sweep_waits_for_it() {
+    for jobs in [1, 2] {
+        let said = program().line(&format!("sweep --scenarios bad-plan --seeds 0..5 --jobs {jobs}"));
+        assert_eq!(said.code, Some(70), "{said:?}");
+        assert!(said.err.contains("internal error: bad-plan seed 3: its plan can't be drawn: a panic"), "{}", said.err);
+        assert!(said.err.contains("this plan is bad"), "{}", said.err);
+    }
+}
+
+#[test]
 fn time_for_which_a_sweep_was_stopped_is_no_seeds() {
     let program = program();
     let words = "sweep --scenarios steady --set rounds=5000 --duration 1m --seeds 0..20 --jobs 1 --determinism 0% \

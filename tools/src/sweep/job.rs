@@ -5,9 +5,10 @@ use crate::catalogue::{Catalogue, Known};
 use crate::cli::Share;
 use crate::seeds::Seeds;
 use crate::shard::Shard;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use seedstorm_sim::invariant::CrashPoints;
 use seedstorm_sim::{Options, Plan, Seed};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 /// The seeds of a sweep.
@@ -81,10 +82,12 @@ impl Sweep {
     /// The plan of a run.
     ///
     /// # Errors
-    /// It can't be drawn.
+    /// It can't be drawn. A panic is an error, too: else the sweep would wait for this thread.
     pub(crate) fn plan(&self, index: u64) -> anyhow::Result<Plan> {
         let (scenario, seed) = self.run(index);
-        scenario.plan(Seed(seed), &self.options).map_err(|error| anyhow!(error))
+        let wrong = || format!("{} seed {seed}: its plan can't be drawn", scenario.name());
+        let drawn = catch_unwind(AssertUnwindSafe(|| scenario.plan(Seed(seed), &self.options)));
+        drawn.map_err(|_| anyhow!("a panic")).and_then(|plan| plan.map_err(|error| anyhow!(error))).with_context(wrong)
     }
 }
 
