@@ -2,9 +2,23 @@
 
 use crate::program;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 fn failed_seeds(lines: &[Value]) -> Vec<u64> {
     lines.iter().filter(|line| line["verdict"] == "fail").filter_map(|line| line["seed"].as_u64()).collect()
+}
+
+/// The workers of a sweep, by their PIDs.
+fn workers_of(id: u32) -> BTreeSet<String> {
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    // Threads start workers: look at the children of each.
+    let tasks = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let of_threads = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let all = of_threads.fold(children, |all, more| all + " " + &more);
+    all.split_whitespace().map(str::to_owned).collect()
 }
 
 #[test]
@@ -84,18 +98,41 @@ fn a_set_up_that_panics_is_an_internal_error() {
 }
 
 #[test]
+fn a_plan_whose_drawing_panics_is_an_internal_error_and_no_sweep_waits_for_it() {
+    for jobs in [1, 2] {
+        let said = program().line(&format!("sweep --scenarios bad-plan --seeds 0..5 --jobs {jobs}"));
+        assert_eq!(said.code, Some(70), "{said:?}");
+        assert!(said.err.contains("internal error: bad-plan seed 3: its plan can't be drawn: a panic"), "{}", said.err);
+        assert!(said.err.contains("this plan is bad"), "{}", said.err);
+    }
+}
+
+#[test]
+fn time_for_which_a_sweep_was_stopped_is_no_seeds() {
+    let program = program();
+    let words = "sweep --scenarios steady --set rounds=5000 --duration 1m --seeds 0..20 --jobs 1 --determinism 0% \
+        --seed-timeout 2s --json";
+    let mut command = program.command(&words.split_whitespace().collect::<Vec<_>>());
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut output = BufReader::new(child.stdout.take().expect("an output"));
+    assert!(output.read_line(&mut String::new()).expect("a line") > 0, "it has begun");
+    let all: Vec<String> = [child.id().to_string()].into_iter().chain(workers_of(child.id())).collect();
+    let signal =
+        |signal: &str| assert!(Command::new("kill").arg(signal).args(&all).status().expect("kill(1)").success());
+    signal("-STOP");
+    // Longer than a seed may take.
+    std::thread::sleep(Duration::from_secs(3));
+    signal("-CONT");
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).expect("the rest");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0), "{rest}");
+}
+
+#[test]
 fn no_worker_outlives_its_sweep() {
     let program = program();
     let words = ["sweep", "--scenarios", "hangs", "--seeds", "3..4", "--jobs", "1"];
     let mut child = program.command(&words).stdout(std::process::Stdio::null()).spawn().expect("it starts");
-    let workers_of = |id: u32| {
-        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
-        // Threads start workers: look at the children of each.
-        let tasks = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
-        let of_threads = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-        let all = of_threads.fold(children, |all, more| all + " " + &more);
-        all.split_whitespace().map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
-    };
     let workers = loop {
         let workers = workers_of(child.id());
         if !workers.is_empty() {

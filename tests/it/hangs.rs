@@ -259,6 +259,13 @@ fn a_hang_that_passes_now_may_have_been_the_machine_and_is_no_nondeterminism() {
 }
 
 #[test]
+fn a_step_may_be_given_hardly_any_time_in_a_sweep_too() {
+    let words = "sweep --scenarios hangs --seeds 3 --jobs 1 --determinism 0% --step-timeout 1ns --seed-timeout 20s";
+    let said = program().line(words);
+    assert!(said.out.contains(" has made no system call for 1 ns of real time, since step 17 "), "{said:?}");
+}
+
+#[test]
 fn a_step_that_takes_no_time_is_refused() {
     let said = program().line("run --scenarios steady --seed 1 --step-timeout 0s");
     assert_eq!(said.code, Some(2), "{said:?}");

@@ -184,3 +184,15 @@ fn what_was_perhaps_meant_is_told_of_other_files_too() {
         assert!(said.code == Some(2) && said.err.contains(meant), "{words}: {said:?}");
     }
 }
+
+#[test]
+fn what_an_absent_agent_was_to_do_in_the_calm_is_missed_by_nobody() {
+    let program = program();
+    let plan = program.line("run --scenarios concurrency-storm --seed 1 --workers 4 --print-plan").out;
+    // Of four agents the third alone writes documents.
+    let without = plan.replacen("\nsteps_max", "\nabsent = [\"agent-2\"]\nsteps_max", 1);
+    assert!(without != plan && plan.contains("kind = \"document\""), "{plan}");
+    std::fs::write(program.folder.path().join("plan.toml"), without).expect("a plan");
+    let said = program.line("run --plan plan.toml --crash-points none");
+    assert_eq!(said.code, Some(0), "{said:?}");
+}

@@ -136,6 +136,9 @@ fn the_damaged_one_of_two_is_named() {
         assert_eq!(said.code, Some(2), "{words}: {said:?}");
         assert!(said.err.starts_with("error: cut.bin: byte ") && !said.err.contains("whole.bin"), "{words}: {said:?}");
     }
+    std::fs::write(path("cut.bin"), &trace[..20]).expect("a file");
+    let said = program.line("compare whole.bin cut.bin");
+    assert_eq!(said.err.matches("cut short").count(), 1, "what is wrong is told once: {said:?}");
 }
 
 #[test]

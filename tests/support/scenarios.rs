@@ -50,6 +50,8 @@ enum Habit {
     BadSetUp,
     /// The plan of a bad seed can't be drawn.
     Refuse,
+    /// Drawing the plan of a bad seed panics.
+    BadPlan,
     /// Something that must happen sometimes never does.
     Vacuous,
     /// Nobody makes a call.
@@ -96,6 +98,7 @@ const OWN: &[Test] = &[
     Test { name: "chatty", about: "prints in the middle of everything", habit: Habit::Print },
     Test { name: "bad-set-up", about: "its set-up panics in bad seeds", habit: Habit::BadSetUp },
     Test { name: "refuses", about: "has no plan for bad seeds", habit: Habit::Refuse },
+    Test { name: "bad-plan", about: "drawing the plan of a bad seed panics", habit: Habit::BadPlan },
     Test { name: "vacuous", about: "never does what it must sometimes do", habit: Habit::Vacuous },
     Test { name: "idle", about: "makes no call at all in bad seeds", habit: Habit::Idle },
 ];
@@ -130,6 +133,7 @@ impl Scenario for Test {
         if self.habit == Habit::HangPlan && is_bad(seed) {
             hang();
         }
+        assert!(self.habit != Habit::BadPlan || !is_bad(seed), "this plan is bad");
         let mut settings = BTreeMap::new();
         for (key, value) in &options.set {
             let value = value.parse::<i64>().ok().filter(|_| key == "rounds");
@@ -247,6 +251,7 @@ async fn misbehave(sys: &Sys, habit: Habit, before: u64) {
         | Habit::HangSetUp
         | Habit::HangInvariant
         | Habit::Refuse
+        | Habit::BadPlan
         | Habit::Vacuous
         | Habit::Idle => {}
     }

@@ -15,6 +15,9 @@ use std::sync::{Arc, OnceLock};
 /// How long a step may take where nothing is said, in nanoseconds of real time.
 pub(crate) const STEP_TIMEOUT_NS: u64 = 60_000_000_000;
 
+/// The most that one look of several in a second counts, in nanoseconds, where the machine was busy or this process stopped.
+pub(crate) const LOOK_NS_MAX: u64 = 500_000_000;
+
 static LIMIT_NS: AtomicU64 = AtomicU64::new(STEP_TIMEOUT_NS);
 
 /// Runs of a process take turns, so they share a beat.

@@ -2,7 +2,7 @@
 //! command to tell.
 
 use crate::exit::{Problem, Result};
-use crate::hang::{self, Hang, Watch};
+use crate::hang::{self, Hang, LOOK_NS_MAX, Watch};
 use crate::log;
 use crate::measured::Stopwatch;
 use crate::report::grouped;
@@ -23,9 +23,6 @@ use std::time::Duration;
 
 /// How often whoever waits for a run looks at the flag and at the run's beat.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// The most that one look counts, in nanoseconds, where the machine was busy or this process stopped.
-const LOOK_NS_MAX: u64 = 500_000_000;
 
 /// After how long a person is told that a run stands still, in nanoseconds.
 const WAITING_TOLD_NS: u64 = 3_000_000_000;

@@ -57,7 +57,10 @@ impl Invariant for CalmCompletes {
     }
 
     fn finish(&mut self, view: &View<'_>) -> Result<(), Violation> {
-        let planned = view.plan().operations.iter().filter(|operation| operation.not_before_ns >= view.plan().chaos_ns);
+        let plan = view.plan();
+        let planned = plan.operations.iter().filter(|operation| operation.not_before_ns >= plan.chaos_ns);
+        // Who was never there completes nothing.
+        let planned = planned.filter(|operation| !plan.absent.contains(&operation.process));
         let missing = planned.map(|operation| &operation.kind).find(|kind| !self.completed.contains(*kind));
         match missing {
             None => Ok(()),

@@ -6,9 +6,10 @@ use crate::cli::Share;
 use crate::hang;
 use crate::seeds::Seeds;
 use crate::shard::Shard;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use seedstorm_sim::invariant::{CrashPoints, Violation};
 use seedstorm_sim::{Options, Plan, Seed};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 /// The seeds of a sweep.
@@ -82,13 +83,15 @@ impl Sweep {
     /// The plan of a run that has not come to its end; one of nothing but its seed, where it is the plan itself that could not be drawn.
     ///
     /// # Errors
-    /// It can't be drawn.
+    /// It can't be drawn. A panic is an error, too: else the sweep would wait for this thread.
     pub(crate) fn plan_of_lost(&self, index: u64, violation: &Violation) -> anyhow::Result<Plan> {
         let (scenario, seed) = self.run(index);
         if hang::is_of_plan(&violation.fingerprint) {
             return Ok(Plan::plain(scenario.name(), Seed(seed)));
         }
-        scenario.plan(Seed(seed), &self.options).map_err(|error| anyhow!(error))
+        let wrong = || format!("{} seed {seed}: its plan can't be drawn", scenario.name());
+        let drawn = catch_unwind(AssertUnwindSafe(|| scenario.plan(Seed(seed), &self.options)));
+        drawn.map_err(|_| anyhow!("a panic")).and_then(|plan| plan.map_err(|error| anyhow!(error))).with_context(wrong)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The sweep's side of one worker process: starts it, asks it, ends it when it takes too long, and says how it died.
 
 use super::protocol::{Also, Answer, Request, WantedOf, receive, send};
-use crate::hang::{self, Watch};
+use crate::hang::{self, LOOK_NS_MAX, Watch};
 use crate::keep;
 use anyhow::Context;
 use seedstorm_sim::explore::Tried;
@@ -112,7 +112,6 @@ impl Worker {
         limit_ns: u64,
         is_wanted: &dyn Fn() -> bool,
     ) -> anyhow::Result<Asked> {
-        let stopwatch = Stopwatch::start();
         if let WantedOf::Seed(Request { also, .. }) = wanted {
             self.writes_to = match also {
                 Also::Nothing => None,
@@ -122,10 +121,14 @@ impl Worker {
         }
         // A worker that is dead already says so by its status.
         let _ = send(&mut self.input, &wanted);
-        let place_every_ns = (limit_ns.min(hang::limit_ns()) / PLACES_MIN).min(PLACE_EVERY_NS);
+        let place_every_ns = (limit_ns.min(hang::limit_ns()) / PLACES_MIN).clamp(1, PLACE_EVERY_NS);
         let (mut watch, mut place_asked, mut place_told) = (Watch::default(), Stopwatch::start(), Stopwatch::start());
+        let (mut taken_ns, mut last_look) = (0, Stopwatch::start());
         loop {
-            let left_ns = limit_ns.saturating_sub(stopwatch.elapsed_ns());
+            // An answer may have come while this process was stopped; and the worker may have been stopped with it.
+            taken_ns += last_look.elapsed_ns().min(LOOK_NS_MAX);
+            last_look = Stopwatch::start();
+            let left_ns = limit_ns.saturating_sub(taken_ns);
             match self.answers.recv_timeout(LOOK_EVERY.min(Duration::from_nanos(left_ns))) {
                 Ok(Answer::At(place)) => {
                     watch.look(*place, place_told.elapsed_ns(), 2 * place_every_ns);

@@ -96,8 +96,7 @@ impl From<&Outcome> for Ending {
 pub struct TraceError {
     /// Where the part begins that is wrong, in bytes from the start of the file.
     pub offset: u64,
-    /// What is wrong with it.
-    #[source]
+    /// What is wrong with it. No source of the error: it is told already.
     pub problem: Problem,
 }
 
