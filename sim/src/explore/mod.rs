@@ -45,6 +45,8 @@ pub struct Tried {
     pub steps: u64,
     /// Steps of its chaos.
     pub chaos_steps: u64,
+    /// Steps of its calm: work that was left at the end of the chaos.
+    pub calm_steps: u64,
     /// How often a task was left in the chaos that could have gone on.
     pub preemptions: u64,
     /// The run's hash, as 32 hexadecimal digits; `None` if it has not come to an end.
@@ -80,6 +82,7 @@ impl Tried {
             processes: beat.processes(),
             steps: violation.step,
             chaos_steps: turns.steps,
+            calm_steps: outcome.steps.saturating_sub(outcome.steps_before_chaos + turns.steps),
             preemptions: turns.preemptions,
             trace_hash: None,
             turns: Some(turns),

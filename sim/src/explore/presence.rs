@@ -250,6 +250,7 @@ mod tests {
                     processes: Vec::new(),
                     steps: STEPS,
                     chaos_steps: STEPS,
+                    calm_steps: 0,
                     preemptions: 0,
                     trace_hash: None,
                     turns: None,

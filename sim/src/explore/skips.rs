@@ -30,6 +30,8 @@ pub struct Level {
     pub distinct: u64,
     /// The most choices that one of them had.
     pub choices_max: u64,
+    /// How many of these runs had work left for the calm, in which steps go in time order: there nothing is explored.
+    pub unexplored: u64,
 }
 
 /// A schedule that failed.
@@ -108,6 +110,7 @@ pub fn explore(
                 };
                 let choices = tried.choices.unwrap_or(0);
                 level.choices_max = level.choices_max.max(choices);
+                level.unexplored += u64::from(tried.calm_steps > 0);
                 let run = seen.note(&tried.trace_hash, skips.last());
                 level.distinct += u64::from(run.is_new);
                 if run.leads_on && level.skips < skips_max {

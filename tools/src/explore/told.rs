@@ -24,7 +24,7 @@ impl Told<'_> {
         let mut table = Screen::of_stdout().table();
         table.set_header(["skips", "schedules", "run", "like none before", "choices at most"]);
         for level in &self.explored.levels {
-            let Level { skips, schedules, runs, distinct, choices_max } = *level;
+            let Level { skips, schedules, runs, distinct, choices_max, unexplored: _ } = *level;
             table.add_row([u64::from(skips), schedules, runs, distinct, choices_max].map(grouped));
         }
         table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
@@ -39,7 +39,18 @@ impl Told<'_> {
     fn work(&self) -> String {
         let (runs, seconds) = (self.runs(), self.pool.elapsed_ns() as f64 / 1e9);
         let per_second = grouped((runs as f64 / seconds) as u64);
-        format!("\n{}\n{} in {seconds:.1} s: {per_second} runs per second\n", self.table(), counted(runs, "run"))
+        let unexplored = match self.explored.levels.iter().map(|level| level.unexplored).sum() {
+            0 => String::new(),
+            some => format!(
+                "not explored: what {} left for the calm, in which steps go in time order; a longer --duration leaves nothing\n",
+                counted(some, "run")
+            ),
+        };
+        format!(
+            "\n{}\n{} in {seconds:.1} s: {per_second} runs per second\n{unexplored}",
+            self.table(),
+            counted(runs, "run")
+        )
     }
 
     /// That nothing failed, and of what that is known.

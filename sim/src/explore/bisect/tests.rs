@@ -30,6 +30,7 @@ impl<F: Fn(u64) -> f64> Runner for MadeUp<F> {
                 violation,
                 steps: STEPS,
                 chaos_steps: STEPS,
+                calm_steps: 0,
                 processes: Vec::new(),
                 preemptions: 0,
                 trace_hash: None,
