@@ -191,6 +191,26 @@ fn waiting_in_one_order_is_no_deadlock() {
 }
 
 #[test]
+fn a_task_that_gives_a_file_back_when_no_message_comes_is_no_deadlock() {
+    let sound = outcome(|sys, index| async move {
+        let (own, other) = if index == 0 { ("/a", "/b") } else { ("/b", "/a") };
+        let held = sys.open(own, OpenFlags::READ_WRITE.create()).await?;
+        held.lock(LockMode::Exclusive).await?;
+        let giver = sys.spawn(move |sys| async move {
+            let mailbox = sys.bind(1).await?;
+            mailbox.receive_within(5_000_000).await?;
+            held.unlock().await
+        });
+        let giver = giver.await;
+        sys.sleep(1_000_000).await?;
+        let wanted = sys.open(other, OpenFlags::READ_WRITE.create()).await?;
+        wanted.lock(LockMode::Exclusive).await?;
+        sys.join(giver).await
+    });
+    assert!(sound.passed(), "{:?}", sound.violations);
+}
+
+#[test]
 fn tasks_of_two_processes_that_wait_for_idle_ones_are_no_deadlock() {
     // Each process has one task that holds a lock and goes on, and one that waits for the other process's.
     let sound = outcome(|sys, index| async move {

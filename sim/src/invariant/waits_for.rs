@@ -83,11 +83,16 @@ impl WaitsForAcyclic {
         Err(Violation::new(self.id(), message).object("lock").role(role).loss("deadlock"))
     }
 
-    /// A process's tasks, if all of them wait; none, if one of them goes on.
+    /// A process's tasks, if all of them wait; none, if one of them goes on, or will by itself when its deadline comes.
     fn who_all_wait(&self, process: ProcessId, view: &View<'_>) -> Vec<Who> {
+        let has_deadline = |who: &Who| {
+            let mut waits = view.waiting().filter(|wait| (wait.process, wait.ordinal) == (who.process, who.ordinal));
+            waits.any(|wait| wait.deadline_ns.is_some())
+        };
         let waits = |task: &TaskId| {
             let who = Who { process, ordinal: view.ordinal(*task)? };
-            (view.is_waiting(*task) || self.table.waits.contains_key(&who)).then_some(who)
+            let is_waiting = view.is_waiting(*task) && !has_deadline(&who);
+            (is_waiting || self.table.waits.contains_key(&who)).then_some(who)
         };
         view.tasks(process).iter().map(waits).collect::<Option<_>>().unwrap_or_default()
     }

@@ -153,9 +153,11 @@ impl Beat {
     /// A recovery begins inside the run. It ends with what is returned.
     pub(super) fn recovers(self: &Arc<Beat>) -> Recovering {
         let before = (self.step.load(Relaxed), self.time_ns.load(Relaxed));
+        let call = [&self.process, &self.ordinal, &self.kind].map(|part| part.load(Relaxed));
+        let object = self.object.load(Relaxed);
         self.machines().push(Machine { before, ..Machine::default() });
         self.starts_over((0, before.1));
-        Recovering(self.clone())
+        Recovering { beat: self.clone(), call, object }
     }
 
     fn starts_over(&self, (step, time_ns): (u64, u64)) {
@@ -231,12 +233,21 @@ impl Beat {
     }
 }
 
-/// A recovery that goes on.
-pub(super) struct Recovering(Arc<Beat>);
+/// A recovery that goes on, and what the run was at before it: whoever judges what came of it looks at that again.
+pub(super) struct Recovering {
+    beat: Arc<Beat>,
+    /// Process, task and kind.
+    call: [u32; 3],
+    object: u64,
+}
 
 impl Drop for Recovering {
     fn drop(&mut self) {
-        let Recovering(beat) = self;
+        let Recovering { beat, call, object } = self;
+        for (part, before) in [&beat.process, &beat.ordinal, &beat.kind].into_iter().zip(*call) {
+            part.store(before, Relaxed);
+        }
+        beat.object.store(*object, Relaxed);
         if let Some(Machine { before: (step, time_ns), .. }) = beat.machines().pop() {
             beat.step.store(step, Relaxed);
             beat.time_ns.store(time_ns, Relaxed);
@@ -267,11 +278,17 @@ mod tests {
             (Some(CallKind::Wake), 0),
             "its call is not what it goes on for"
         );
+        beat.steps(7, 70, &call, true);
         let recovering = beat.recovers();
         let recovery = beat.look();
         assert_eq!((recovery.recovered_at, recovery.stage, recovery.step), (Some((7, 70)), Stage::SetUp, 0));
         assert!(recovery.beats > run.beats);
+        let (process, kind) = (ProcessId(1), CallKind::Open);
+        beat.steps(3, 90, &Ready { process, kind, ordinal: 0, object: 4, ..call }, true);
         drop(recovering);
         assert_eq!((beat.look().recovered_at, beat.look().step, beat.look().time_ns), (None, 7, 70));
+        // What judges the survivor now is called by the run.
+        assert_eq!((beat.process.load(Relaxed), beat.look().ordinal), (0, 2));
+        assert_eq!((beat.look().kind, beat.look().object), (Some(CallKind::Read), 9));
     }
 }

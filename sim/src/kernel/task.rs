@@ -308,7 +308,8 @@ impl Core {
             TaskState::Waiting { .. } => {
                 self.stop_waiting(task);
                 self.tasks[task.0 as usize].timed_out = true;
-                self.rejoin(task, self.now_ns + 1);
+                // A deadline may be the last moment that there is.
+                self.rejoin(task, self.now_ns.saturating_add(1));
             }
             state => unreachable!("a timer of a task that is {state:?}"),
         }

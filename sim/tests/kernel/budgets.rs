@@ -39,6 +39,20 @@ fn the_calm_s_time_budget_ends_a_run_that_sleeps_too_long() {
 }
 
 #[test]
+fn a_wait_as_long_as_time_itself_ends_a_run_as_one_without_a_limit_does() {
+    let ran = run_world(&plan(), |world| {
+        world.process("a", 0, |sys| async move {
+            let mailbox = sys.bind(1).await.expect("bind");
+            let _ = mailbox.receive_within(u64::MAX).await;
+            Exit::success()
+        });
+    });
+    let (invariant, message) = ran.violation();
+    assert_eq!(invariant, "progress", "{message}");
+    assert!(message.contains("a-0 (task 0) is at `receive`"), "{message}");
+}
+
+#[test]
 fn a_run_in_which_all_wait_for_ever_ends_at_once_and_says_for_what() {
     let ran = run_world(&plan(), |world| {
         world.process("a", 0, |sys| async move {

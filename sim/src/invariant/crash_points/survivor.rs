@@ -39,7 +39,7 @@ impl<'a> Survivor<'a> {
         self.disk
     }
 
-    /// How the recovery's processes ended, in the order in which the scenario made them. All ended well: see the invariant `recovers`.
+    /// How the recovery's processes ended, in the order in which they did. All ended well: see the invariant `recovers`.
     pub fn processes(&self) -> &'a [Recovered] {
         self.processes
     }
