@@ -45,7 +45,7 @@ pub struct Tried {
     pub steps: u64,
     /// Steps of its chaos.
     pub chaos_steps: u64,
-    /// Steps of its calm: work that was left at the end of the chaos.
+    /// Steps of its calm: work that was left at the end of the chaos. Of a run that stands still they aren't known, and 0.
     pub calm_steps: u64,
     /// How often a task was left in the chaos that could have gone on.
     pub preemptions: u64,
@@ -82,12 +82,13 @@ impl Tried {
             processes: beat.processes(),
             steps: violation.step,
             chaos_steps: turns.steps,
-            calm_steps: outcome.steps.saturating_sub(outcome.steps_before_chaos + turns.steps),
+            calm_steps: 0,
             preemptions: turns.preemptions,
             trace_hash: None,
             turns: Some(turns),
             violation: Some(violation),
             guided: None,
+            choices: None,
             hits: Vec::new(),
         }
     }
@@ -142,6 +143,7 @@ pub fn carry_out(scenario: &(dyn Scenario + Sync), trial: Trial, beat: Option<Ar
         processes: outcome.processes,
         steps: outcome.steps,
         chaos_steps: turns.steps,
+        calm_steps: outcome.steps.saturating_sub(outcome.steps_before_chaos + turns.steps),
         preemptions: turns.preemptions,
         trace_hash: Some(outcome.trace_hash.to_string()),
         turns: violation.is_some().then_some(turns),

@@ -111,7 +111,7 @@ pub fn explore(
                 let choices = tried.choices.unwrap_or(0);
                 level.choices_max = level.choices_max.max(choices);
                 level.unexplored += u64::from(tried.calm_steps > 0);
-                let run = seen.note(&tried.trace_hash, skips.last());
+                let run = seen.note(tried.trace_hash.as_deref().unwrap_or_default(), skips.last());
                 level.distinct += u64::from(run.is_new);
                 if run.leads_on && level.skips < skips_max {
                     found.push(Root { skips, choices: u32::try_from(choices).unwrap_or(u32::MAX) });
