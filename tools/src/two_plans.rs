@@ -88,7 +88,7 @@ const VALUE_CHARACTERS_MAX: usize = 40;
 fn brief(value: &toml::Value) -> String {
     match value {
         toml::Value::Array(all) => counted(all.len() as u64, "item"),
-        toml::Value::Table(all) => all.keys().cloned().collect::<Vec<_>>().join(", "),
+        toml::Value::Table(all) => cut(all.keys().cloned().collect::<Vec<_>>().join(", "), VALUE_CHARACTERS_MAX),
         value => cut(value.to_string(), VALUE_CHARACTERS_MAX),
     }
 }
@@ -111,6 +111,11 @@ mod tests {
             "d.e: \"x\" and \"y\"",
         ];
         assert_eq!(differ, expected);
+        differ.clear();
+        let long = value("d = { first = 1, second = 2, third = 3, fourth = 4, fifth = 5, sixth = 6 }");
+        differences("", &long, &value("d = 1"), &mut differ);
+        // Keys are sorted, and so many are long.
+        assert_eq!(differ, ["d: fifth, first, fourth, second, sixth, thi… and 1"]);
         differ.clear();
         differences("", &one, &one, &mut differ);
         assert!(differ.is_empty(), "{differ:?}");

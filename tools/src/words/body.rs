@@ -16,7 +16,9 @@ const JSON_BYTES_MAX: usize = 64 << 10;
 pub(crate) fn beginning(bytes: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(bytes) else { return hex(bytes) };
     let is_json = is_json(text);
-    let line = if is_json { text.split_ascii_whitespace().collect::<Vec<_>>().join(" ") } else { text.to_owned() };
+    // No string of JSON holds a line's end or a tab as it is.
+    let joined = || text.lines().map(str::trim).collect::<Vec<_>>().join(" ").replace('\t', " ");
+    let line = if is_json { joined() } else { text.to_owned() };
     match line.chars().any(char::is_control) {
         true => hex(bytes),
         false if is_json => cut(line, CHARACTERS_MAX),
@@ -53,6 +55,7 @@ mod tests {
         let told = [
             (&b"vote for a-1"[..], "\"vote for a-1\"".to_owned()),
             (b"{\"term\": 3,\n  \"vote\": \"a-1\"}", "{\"term\": 3, \"vote\": \"a-1\"}".to_owned()),
+            (b"{\t\"name\":\r\n\t\"two  blanks\" }", "{ \"name\": \"two  blanks\" }".to_owned()),
             (b"{no json}", "\"{no json}\"".to_owned()),
             (b"two\nlines", "0x74776f0a6c696e65…".to_owned()),
             (&[0, 255, 10], "0x00ff0a".to_owned()),
