@@ -84,7 +84,7 @@ fn its_schedule_is_one_that_run_takes() {
     let words = "--seed 1 --workers 2 --faults none --set mutant=reads-early --crash-points none";
     let (found, said) = explore(&program, &format!("--scenario ledger {words}"));
     assert_eq!(said.code, Some(1), "{said:?}");
-    let strategy = found["failing"]["options"]["strategy"].as_str().unwrap_or_else(|| panic!("{found}"));
+    let strategy = found["strategy"].as_str().unwrap_or_else(|| panic!("{found}"));
     assert!(strategy.starts_with("skips:at=") && !strategy.contains('+'), "{strategy}");
     let again = program.run(&format!("run --scenarios ledger {words} --strategy {strategy}"));
     assert_eq!(again["trace_hash"], found["failing"]["trace_hash"]);
@@ -105,7 +105,7 @@ fn a_search_that_is_cut_off_is_no_pass() {
 
 #[test]
 fn what_is_left_for_the_calm_is_told() {
-    let words = "--scenario ledger --seed 1 --workers 2 --faults none --crash-points none --duration 2ms";
+    let words = "--scenario ledger --seed 1 --workers 2 --faults none --crash-points none --duration 10ms";
     let (object, said) = explore(&ledger(), &format!("{words} --skips 0"));
     assert_eq!((said.code, &object["levels"][0]["unexplored"]), (Some(0), &json!(1)), "{said:?}");
     let said = ledger().line(&format!("explore {words} --skips 0"));

@@ -105,6 +105,7 @@ impl Told<'_> {
             "levels": self.explored.levels,
             "runs": self.runs(),
             "wall_ns": self.pool.elapsed_ns(),
+            "strategy": self.explored.failing.as_ref().map(|failing| failing.plan.strategy.to_string()),
             "failing": failing,
             "command": command,
         });
