@@ -225,6 +225,13 @@ fn it_is_bisected_over_commits_and_what_else_can_not_be_done_is_said() {
     let said = program.line("replay --git-bisect artifacts/hangs-3");
     assert_eq!((said.code, said.err.as_str()), (Some(1), ""), "{said:?}");
     assert!(said.out.starts_with("the violation is there: "), "{said:?}");
+    // A seed whose time is over is ended without a question.
+    program.line("sweep --scenarios hangs --seeds 8 --jobs 1 --determinism 0% --seed-timeout 1500ms");
+    let said = program.line("replay --git-bisect artifacts/hangs-8");
+    assert_eq!(said.code, Some(128), "{said:?}");
+    assert!(said.out.contains("has left no turns to follow; what `shrink` makes of it has them"), "{said:?}");
+    assert_eq!(program.line("shrink artifacts/hangs-8 --jobs 2").code, Some(0));
+    assert_eq!(program.line("replay --git-bisect artifacts/hangs-8/shrunk.toml").code, Some(1));
     let said = program.line("bisect artifacts/hangs-3");
     assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{said:?}");
     for instead in ["`shrink`", "`replay --until`", "`bisect --commits GOOD..BAD`"] {

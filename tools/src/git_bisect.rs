@@ -140,7 +140,9 @@ fn judge(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Report> {
         return Err(Problem::usage(format!("{}: no violation is recorded in it", path.display())));
     };
     let Some(turns) = recorded.turns else {
-        return Err(Problem::usage(format!("{}: {} has left no turns to follow", path.display(), violation.invariant)));
+        let instead = if hang::is_hang(&violation.fingerprint) { "; what `shrink` makes of it has them" } else { "" };
+        let (path, invariant) = (path.display(), &violation.invariant);
+        return Err(Problem::usage(format!("{path}: {invariant} has left no turns to follow{instead}")));
     };
     if hang::is_hang(&violation.fingerprint) {
         hang::limit(match arguments.watch.step_timeout {
