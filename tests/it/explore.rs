@@ -104,12 +104,12 @@ fn a_search_that_is_cut_off_is_no_pass() {
 }
 
 #[test]
-fn what_is_left_for_the_calm_is_told() {
+fn that_the_calm_is_not_explored_is_told() {
     let words = "--scenario ledger --seed 1 --workers 2 --faults none --crash-points none --duration 10ms";
     let (object, said) = explore(&ledger(), &format!("{words} --skips 0"));
     assert_eq!((said.code, &object["levels"][0]["unexplored"]), (Some(0), &json!(1)), "{said:?}");
     let said = ledger().line(&format!("explore {words} --skips 0"));
-    assert!(said.out.contains("\nnot explored: what 1 run left for the calm, "), "{said:?}");
+    assert!(said.out.contains("\nnot explored: the calm of 1 run, in which steps go in time order\n"), "{said:?}");
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub struct Tried {
     pub steps: u64,
     /// Steps of its chaos.
     pub chaos_steps: u64,
-    /// Steps of its calm: work that was left at the end of the chaos. Of a run that stands still they aren't known, and 0.
+    /// Steps of its calm, if it had one. Of a run that stands still they aren't known, and 0.
     pub calm_steps: u64,
     /// How often a task was left in the chaos that could have gone on.
     pub preemptions: u64,

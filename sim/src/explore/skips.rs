@@ -30,7 +30,7 @@ pub struct Level {
     pub distinct: u64,
     /// The most choices that one of them had.
     pub choices_max: u64,
-    /// How many of these runs had work left for the calm, in which steps go in time order: there nothing is explored.
+    /// How many of these runs had a calm, in which steps go in time order: there nothing is explored.
     pub unexplored: u64,
 }
 

@@ -41,10 +41,9 @@ impl Told<'_> {
         let per_second = grouped((runs as f64 / seconds) as u64);
         let unexplored = match self.explored.levels.iter().map(|level| level.unexplored).sum() {
             0 => String::new(),
-            some => format!(
-                "not explored: what {} left for the calm, in which steps go in time order; a longer --duration leaves nothing\n",
-                counted(some, "run")
-            ),
+            some => {
+                format!("not explored: the calm of {}, in which steps go in time order\n", counted(some, "run"))
+            }
         };
         format!(
             "\n{}\n{} in {seconds:.1} s: {per_second} runs per second\n{unexplored}",
