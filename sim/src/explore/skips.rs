@@ -4,7 +4,7 @@
 use super::{Runner, Stopped, Trial, Tried};
 use crate::plan::{Plan, SkipPoints, StrategyPlan};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// What has been found out.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,7 +71,8 @@ const TRIALS_TOGETHER: usize = 32;
 /// Runs all schedules of the trial's plan with at most so many skips, [`SkipPoints::MAX`] at most, until one fails. The plan's strategy and a guide are left out.
 /// `told` hears how far it is.
 ///
-/// Of schedules whose runs are alike to the last bit only one is gone on from: where both skip once more, at the same choice, they are alike again.
+/// Of schedules whose runs are alike to the last bit only the first is gone on from. It has no skips that go once round and change nothing, which the others have besides:
+/// so its last skip is not later than theirs, and all that comes of them comes of it.
 ///
 /// # Errors
 /// Nothing can be run. If the runner ends the search, that is told in what has been found by then.
@@ -81,7 +82,7 @@ pub fn explore(
     skips_max: u32,
     told: &mut dyn FnMut(&Level),
 ) -> Result<Explored, Stopped> {
-    let (mut levels, mut seen, mut roots) = (Vec::new(), Seen::default(), Vec::new());
+    let (mut levels, mut seen, mut roots) = (Vec::new(), BTreeSet::new(), Vec::new());
     for skips in 0..=skips_max {
         let (schedules, mut next): (u64, Box<dyn Iterator<Item = SkipPoints>>) = match skips {
             0 => (1, Box::new(std::iter::once(SkipPoints::NONE))),
@@ -111,9 +112,9 @@ pub fn explore(
                 let choices = tried.choices.unwrap_or(0);
                 level.choices_max = level.choices_max.max(choices);
                 level.unexplored += u64::from(tried.calm_steps > 0);
-                let run = seen.note(tried.trace_hash.as_deref().unwrap_or_default(), skips.last());
-                level.distinct += u64::from(run.is_new);
-                if run.leads_on && level.skips < skips_max {
+                let is_new = seen.insert(tried.trace_hash.clone());
+                level.distinct += u64::from(is_new);
+                if is_new && level.skips < skips_max {
                     found.push(Root { skips, choices: u32::try_from(choices).unwrap_or(u32::MAX) });
                 }
             }
@@ -129,32 +130,4 @@ pub fn explore(
 /// The trial with these skips.
 fn skipping(trial: &Trial, at: SkipPoints) -> Trial {
     Trial { plan: Plan { strategy: StrategyPlan::Skips { at }, ..trial.plan.clone() }, guide: None, ..trial.clone() }
-}
-
-/// Runs that have been seen, by their hash: the last skip of a schedule that had this run, the earliest one.
-#[derive(Default)]
-struct Seen(BTreeMap<String, u32>);
-
-/// A run among those that have been seen.
-struct Run {
-    /// It is like none before.
-    is_new: bool,
-    /// Skipping once more leads to schedules that no schedule with this run has led to.
-    leads_on: bool,
-}
-
-impl Seen {
-    fn note(&mut self, trace_hash: &str, last_skip: u32) -> Run {
-        match self.0.get_mut(trace_hash) {
-            None => {
-                self.0.insert(trace_hash.to_owned(), last_skip);
-                Run { is_new: true, leads_on: true }
-            }
-            Some(earliest) if *earliest <= last_skip => Run { is_new: false, leads_on: false },
-            Some(earliest) => {
-                *earliest = last_skip;
-                Run { is_new: false, leads_on: true }
-            }
-        }
-    }
 }
