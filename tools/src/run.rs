@@ -281,15 +281,16 @@ fn worse(one: Exit, other: Exit) -> Exit {
 
 /// The command that shows a failure again.
 fn failure_command(program: &str, arguments: &RunArguments, scenario: Known, result: &RunResult) -> String {
-    match &result.reproducer {
-        Some(path) => {
-            let fingerprint = result.violations.first().map_or("", |violation| &violation.fingerprint);
-            let watch = words_to_show(fingerprint, arguments.watch.step_timeout);
-            let path = shell::path(Path::new(path));
-            shell::line([program, "replay", &path].into_iter().chain(watch.iter().map(String::as_str)))
-        }
-        None => command(program, arguments, &[scenario], Seed(result.seed), Outputs::ForPeople),
-    }
+    replay_command(program, result, arguments.watch.step_timeout)
+        .unwrap_or_else(|| command(program, arguments, &[scenario], Seed(result.seed), Outputs::ForPeople))
+}
+
+/// The command that replays a failure, if a reproducer of it was kept.
+pub(crate) fn replay_command(program: &str, result: &RunResult, step_timeout_ns: u64) -> Option<String> {
+    let path = shell::path(Path::new(result.reproducer.as_ref()?));
+    let fingerprint = result.violations.first().map_or("", |violation| &violation.fingerprint);
+    let watch = words_to_show(fingerprint, step_timeout_ns);
+    Some(shell::line([program, "replay", &path].into_iter().chain(watch.iter().map(String::as_str))))
 }
 
 /// What a command line that runs something again writes.

@@ -17,6 +17,13 @@ pub struct Explored {
     pub is_cut_off: bool,
 }
 
+impl Explored {
+    /// Whether anybody ever had a choice.
+    pub fn has_choices(&self) -> bool {
+        self.levels.iter().any(|level| level.choices_max > 0)
+    }
+}
+
 /// The schedules with so many skips.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
@@ -129,5 +136,7 @@ pub fn explore(
 
 /// The trial with these skips.
 fn skipping(trial: &Trial, at: SkipPoints) -> Trial {
-    Trial { plan: Plan { strategy: StrategyPlan::Skips { at }, ..trial.plan.clone() }, guide: None, ..trial.clone() }
+    let Trial { ref plan, guide: _, crash_points, without_invariants } = *trial;
+    let plan = Plan { strategy: StrategyPlan::Skips { at }, ..plan.clone() };
+    Trial { plan, guide: None, crash_points, without_invariants }
 }

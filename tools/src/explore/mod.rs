@@ -27,7 +27,6 @@ use seedstorm_sim::explore::{Explored, Failing, Stopped, Trial, explore};
 use seedstorm_sim::plan::{SkipPoints, StrategyPlan};
 use seedstorm_sim::{Options, Plan, Seed};
 use std::io::Write;
-use std::path::Path;
 use told::Told;
 
 /// Explores.
@@ -97,23 +96,26 @@ fn planned(catalogue: Catalogue, arguments: &ExploreArguments) -> Result<(Known,
 fn passed(catalogue: Catalogue, arguments: &ExploreArguments, told: &Told<'_>) -> Result<Exit> {
     let exit = exit(told.explored, told.pool.is_interrupted());
     let command = (exit != Exit::Pass).then(|| again(catalogue, arguments, told.plan));
-    let mut output = std::io::stdout();
-    let text = match arguments.json {
+    say(&match arguments.json {
         true => told.json(None, command.as_deref()),
         false => told.passed(command.as_deref()),
-    };
-    output.write_all(text.as_bytes()).and_then(|()| output.flush()).or_else(unless_closed)?;
+    })?;
     Ok(exit)
+}
+
+/// Whoever has stopped reading still has the exit code.
+fn say(text: &str) -> Result<()> {
+    let mut output = std::io::stdout();
+    Ok(output.write_all(text.as_bytes()).and_then(|()| output.flush()).or_else(unless_closed)?)
 }
 
 /// A search that was ended shows nothing of what it has left out.
 fn exit(explored: &Explored, is_interrupted: bool) -> Exit {
-    match explored.levels.iter().all(|level| level.choices_max == 0) {
-        _ if explored.is_cut_off && is_interrupted => Exit::Interrupted,
-        _ if explored.is_cut_off => Exit::Vacuous,
-        // Nobody ever had a choice.
+    match explored.is_cut_off {
+        true if is_interrupted => Exit::Interrupted,
         true => Exit::Vacuous,
-        false => Exit::Pass,
+        false if explored.has_choices() => Exit::Pass,
+        false => Exit::Vacuous,
     }
 }
 
@@ -126,9 +128,8 @@ fn failed(
     failing: &Failing,
     mut human: Human<std::io::Stdout>,
 ) -> Result<Exit> {
-    let mut output = std::io::stdout();
     if !arguments.json {
-        output.write_all(told.failing(failing).as_bytes()).and_then(|()| output.flush()).or_else(unless_closed)?;
+        say(&told.failing(failing))?;
     }
     let how = How {
         catalogue,
@@ -138,14 +139,15 @@ fn failed(
         artifacts: Some(&arguments.artifacts.artifacts),
         last_events: if arguments.json { 0 } else { LAST_EVENTS },
     };
-    let ran = run::run_one(told.scenario, &failing.plan, how)?;
-    let command = match &ran.result.reproducer {
-        Some(path) => shell::line([catalogue.program(), "replay", &shell::path(Path::new(path))]),
+    let (plan, faults) = (arguments.plan.as_deref(), arguments.draw.faults_file());
+    let ran = run::run_one(told.scenario, &failing.plan, how)
+        .map_err(|problem| refused::of_run(told.scenario, problem, plan, faults))?;
+    let command = match run::replay_command(catalogue.program(), &ran.result, arguments.watch.step_timeout) {
+        Some(command) => command,
         None => schedule(catalogue, arguments, &failing.plan),
     };
     if arguments.json {
-        let text = told.json(Some(&ran.result), Some(&command));
-        output.write_all(text.as_bytes()).and_then(|()| output.flush()).or_else(unless_closed)?;
+        say(&told.json(Some(&ran.result), Some(&command)))?;
     } else {
         let ended = RunEvent::Ended { result: &ran.result, last_events: &ran.last_events };
         human.event(&ended).or_else(unless_closed)?;

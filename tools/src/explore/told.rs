@@ -68,7 +68,7 @@ impl Told<'_> {
                     counted(u64::from(level.skips), "skip")
                 )
             }
-            _ if self.explored.levels.iter().all(|level| level.choices_max == 0) => {
+            _ if !self.explored.has_choices() => {
                 format!("NOTHING TO CHOOSE {of}: there is one schedule only, in which one task at a time could go")
             }
             _ => format!(
