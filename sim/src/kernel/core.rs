@@ -23,6 +23,7 @@ use crate::sys::net::Network;
 use crate::trace::{Body, CallHead, CallKind, Event, Interest, ProcessId, TaskId, TraceHasher};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
@@ -37,6 +38,8 @@ pub(super) enum Phase {
 
 /// So many tasks are told of, where a run doesn't end.
 const UNFINISHED_TOLD: usize = 12;
+/// Room for a few of them.
+const UNFINISHED_BYTES: usize = 256;
 
 /// A step of a task.
 #[derive(Clone, Copy)]
@@ -302,6 +305,7 @@ impl Core {
         match effect {
             Effect::Wait(key, deadline_ns) => {
                 self.wait(sys.task, key, deadline_ns);
+                self.strategy.waits(&self.tasks[sys.task.0 as usize].call);
                 let object = call.header().object;
                 self.emit(Some(sys), Body::Blocked { kind, object });
                 Poll::Pending
@@ -388,13 +392,13 @@ impl Core {
 
     /// Whether somebody wants to see events of a kind. Else none is made.
     #[inline]
-    fn is_watched(&self, kind: Interest) -> bool {
+    pub(super) fn is_watched(&self, kind: Interest) -> bool {
         self.observed.meets(kind) || self.traced || self.listener.is_some()
     }
 
     /// Shows an event that has been hashed to those who asked for its kind, given by its number in [`Interest`].
     #[inline]
-    fn show(&mut self, bit: u32, event: &Event<'_>) {
+    pub(super) fn show(&mut self, bit: u32, event: &Event<'_>) {
         if self.observed.has(bit) {
             self.observe(bit, event);
         }
@@ -533,44 +537,71 @@ impl Core {
     /// Says which limit was reached.
     #[cold]
     fn stands_still(&mut self) {
-        let who = self.unfinished_in_words();
         // Whose role it is that hangs, if it is one.
         let mut roles = self.processes.iter().filter(|process| process.is_unfinished()).map(|process| process.role);
         let role = roles.next().filter(|role| roles.all(|other| other == *role));
-        if self.ready.is_empty() {
-            self.no_progress(format!("nothing can run, and nobody will wake anybody: {who}"), role, "stuck");
+        let (why, loss) = if self.ready.is_empty() {
+            ("nothing can run, and nobody will wake anybody".to_owned(), "stuck")
         } else if self.step >= self.steps_max {
-            self.no_progress(format!("the step budget of {} is used up: {who}", self.steps_max), role, "steps");
+            (format!("the step budget of {} is used up", self.steps_max), "steps")
         } else {
-            let calm = Nanoseconds(self.plan.calm_ns);
-            self.no_progress(format!("not all have finished {calm} into the calm phase: {who}"), role, "time");
-        }
+            (format!("not all have finished {} into the calm phase", Nanoseconds(self.plan.calm_ns)), "time")
+        };
+        let message = self.and_who_is_unfinished(why);
+        self.no_progress(message, role, loss);
     }
 
-    /// Who has not finished, and what each of their tasks is at.
+    /// Adds who has not finished, and what each of their tasks is at.
+    // Piece by piece: in a search for deadlocks it is made for each second schedule.
     #[cold]
-    fn unfinished_in_words(&self) -> String {
-        let mut tasks: Vec<String> = Vec::new();
+    fn and_who_is_unfinished(&self, mut text: String) -> String {
+        text.reserve(UNFINISHED_BYTES);
+        let mut tasks = 0;
+        let is_told = |text: &mut String, tasks: &mut usize| {
+            text.push_str(match *tasks {
+                0 => ": ",
+                1..UNFINISHED_TOLD => ", ",
+                _ => "",
+            });
+            *tasks += 1;
+            *tasks <= UNFINISHED_TOLD
+        };
         for process in self.processes.iter().filter(|process| process.is_unfinished()) {
-            if !process.is_live() {
-                tasks.push(format!("{} is down", process.name));
+            if !process.is_live() && is_told(&mut text, &mut tasks) {
+                text.push_str(&process.name);
+                text.push_str(" is down");
             }
-            let is_paused = if process.life == Life::Paused { "is paused and " } else { "" };
             for task in process.tasks.iter().map(|task| &self.tasks[task.0 as usize]) {
+                if !is_told(&mut text, &mut tasks) {
+                    continue;
+                }
                 let Ready { kind, object, ordinal, .. } = task.call;
-                let what = match task.state {
-                    TaskState::Waiting { .. } => format!("waits for `{kind}` of #{object}"),
-                    TaskState::Asleep { .. } => "sleeps".to_owned(),
-                    TaskState::Ready(_) | TaskState::Held | TaskState::Picked => format!("is at `{kind}`"),
-                    _ => "waits for something that is no system call".to_owned(),
-                };
-                tasks.push(format!("{} (task {ordinal}) {is_paused}{what}", process.name));
+                text.push_str(&process.name);
+                // A string takes all that is written.
+                let _ = write!(text, " (task {ordinal}) ");
+                if process.life == Life::Paused {
+                    text.push_str("is paused and ");
+                }
+                match task.state {
+                    TaskState::Waiting { .. } => {
+                        text.push_str("waits for `");
+                        text.push_str(kind.name());
+                        let _ = write!(text, "` of #{object}");
+                    }
+                    TaskState::Asleep { .. } => text.push_str("sleeps"),
+                    TaskState::Ready(_) | TaskState::Held | TaskState::Picked => {
+                        text.push_str("is at `");
+                        text.push_str(kind.name());
+                        text.push('`');
+                    }
+                    _ => text.push_str("waits for something that is no system call"),
+                }
             }
         }
-        let more = tasks.len().saturating_sub(UNFINISHED_TOLD);
-        tasks.truncate(UNFINISHED_TOLD);
-        let more = if more == 0 { String::new() } else { format!(", and {more} more") };
-        tasks.join(", ") + &more
+        if let more @ 1.. = tasks.saturating_sub(UNFINISHED_TOLD) {
+            let _ = write!(text, ", and {more} more");
+        }
+        text
     }
 
     /// Asks the strategy, and moves the clock.

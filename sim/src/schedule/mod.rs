@@ -91,6 +91,11 @@ pub trait Strategy {
         let _ = (process, ordinal, operation);
     }
 
+    /// The call that was picked last can't take effect yet: it is announced again, as [`Ready::is_again`], when it may try once more.
+    fn waits(&mut self, call: &Ready) {
+        let _ = call;
+    }
+
     /// A process has ended.
     fn ended(&mut self, process: ProcessId) {
         let _ = process;

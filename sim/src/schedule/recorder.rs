@@ -115,6 +115,10 @@ impl Strategy for Recorder {
         self.inner.began(process, ordinal, operation);
     }
 
+    fn waits(&mut self, call: &Ready) {
+        self.inner.waits(call);
+    }
+
     fn ended(&mut self, process: ProcessId) {
         self.last = self.last.filter(|(last, _)| *last != process);
         self.inner.ended(process);

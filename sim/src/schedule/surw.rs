@@ -12,14 +12,18 @@ pub struct Surw {
     stream: Stream,
     what: What,
     left: Left,
-    /// Whether somebody has touched what counts since `intended` was drawn.
-    is_touched: bool,
     /// Who touches it next, whether it is there already or not; [`NOBODY`]: as far as one knows all is done, and nobody is held back.
     intended: u64,
+    /// Who was meant when it was touched last: and is still, where that call has to wait.
+    intended_before: u64,
+    /// Steps since then.
+    untouched: u32,
 }
 
 /// What counts.
 struct What {
+    /// The only object, if there is one and it is no name: then it alone is compared.
+    object: Option<u64>,
     /// The objects, if they are few and none is a name: the others are [`NOTHING`].
     few: Option<[u64; FEW_THINGS]>,
     counts: StepCounts,
@@ -33,9 +37,12 @@ const ALL: u32 = u32::MAX;
 const FEW_THINGS: usize = 3;
 
 impl What {
-    // Asked for each ready call at each step.
+    // Asked for each ready call at each step. `IS_ONE`: there is an `object`.
     #[inline(always)]
-    fn is_touched_by(&self, call: &Ready) -> bool {
+    fn is_touched_by<const IS_ONE: bool>(&self, call: &Ready) -> bool {
+        if IS_ONE {
+            return (self.object.unwrap_or(NOTHING) == call.object) & (KINDS_ON_OBJECTS >> call.kind as u64 & 1 == 1);
+        }
         match &self.few {
             Some(objects) => {
                 let is_one = objects.iter().fold(false, |is_one, object| is_one | (*object == call.object));
@@ -61,7 +68,8 @@ impl What {
             objects.iter_mut().zip(counted).for_each(|(object, thing)| *object = thing.object);
             objects
         });
-        What { few, counts, only: one.map_or(ALL, |one| one as u32) }
+        let object = (few.is_some() && counted.len() == 1).then(|| counted[0].object);
+        What { object, few, counts, only: one.map_or(ALL, |one| one as u32) }
     }
 }
 
@@ -85,7 +93,8 @@ impl Surw {
         let one = one.filter(|_| !stream.chance(SEEDS_OF_ALL, SEEDS));
         let touches = one.map_or(shared.tasks(), |one| shared.things()[one].tasks.as_slice());
         let left = Left::new(touches.iter().map(|(task, times)| Steps::of(*task, *times)));
-        Surw { stream, what: What::new(counts, one), left, is_touched: true, intended: NOBODY }
+        let intended = intended(&left, &mut stream);
+        Surw { stream, what: What::new(counts, one), left, intended, intended_before: intended, untouched: 0 }
     }
 }
 
@@ -101,8 +110,18 @@ fn number((process, ordinal): TaskKey) -> u64 {
     u64::from(process.0) << 32 | u64::from(ordinal)
 }
 
+/// Draws who touches next, of those that have some left.
+#[inline(always)]
+fn intended(left: &Left, stream: &mut Stream) -> u64 {
+    left.draw(stream).map_or(NOBODY, number)
+}
+
 /// No task's number.
 const NOBODY: u64 = u64::MAX;
+
+/// After so many steps in which nothing that counts was touched nobody is held back any more: who is meant may wait for one of them, while another asks again and
+/// again whether he is done.
+const PATIENCE: u32 = 1_000;
 
 /// In lists that are no longer all calls are looked at.
 const SHORT: usize = 6;
@@ -111,53 +130,32 @@ const TRIES: usize = 3;
 
 impl Surw {
     #[inline(always)]
-    fn is_held(&self, call: &Ready) -> bool {
-        self.what.is_touched_by(call) & (number(task(call)) != self.intended)
+    fn is_held<const IS_ONE: bool>(&self, call: &Ready) -> bool {
+        self.what.is_touched_by::<IS_ONE>(call) & (number(task(call)) != self.intended)
     }
 
-    /// Who touches next, of those that have some left, and of those of `again`: calls that had to wait, and touch when they go on.
-    #[inline(always)]
-    fn intend(&mut self, waited: usize, again: impl FnOnce(usize) -> TaskKey) {
-        self.is_touched = false;
-        self.intended = self.left.draw(waited, again, &mut self.stream).map_or(NOBODY, number);
-    }
-
-    /// The next step, where few calls are ready, and whether it touches what counts: what each touches is looked up once.
+    /// The next step, where few calls are ready.
     #[inline]
-    fn next_of_few(&mut self, ready: &[Ready]) -> (usize, bool) {
-        // Two lists of bits in one: a walk through the calls costs as much as either.
-        let both = ready.iter().rev().fold(0, |both, call| {
-            both << 1 | u64::from(self.what.is_touched_by(call)) | u64::from(call.is_again) << u32::BITS
-        });
-        let touching = both & FEW;
-        if self.is_touched {
-            let again = (both >> u32::BITS & touching) as usize;
-            self.intend(usize::from(COUNTS[again]), |nth| task(&ready[usize::from(NTH[again][nth])]));
-        }
-        let others = bits(ready, |call| number(task(call)) != self.intended);
-        let held = if self.intended == NOBODY { 0 } else { touching & others };
-        let free = (!held & (FEW >> (SHORT - ready.len()))) as usize;
-        let choice = match self.drawn_of(u32::from(COUNTS[free])) {
+    fn next_of_few<const IS_ONE: bool>(&mut self, ready: &[Ready]) -> usize {
+        let all = FEW >> (SHORT - ready.len());
+        let free = match self.intended {
+            NOBODY => all,
+            _ => bits(ready, |call| !self.is_held::<IS_ONE>(call)),
+        } as usize;
+        match self.drawn_of(u32::from(COUNTS[free])) {
             Some(drawn) => usize::from(NTH[free][drawn as usize]),
             None => self.left.pick(ready, &mut self.stream),
-        };
-        (choice, touching >> choice & 1 == 1)
+        }
     }
 
     /// The same, where many are.
     // Apart: it would take the registers of the other.
     #[inline(never)]
-    fn next_of_many(&mut self, ready: &[Ready]) -> (usize, bool) {
-        if self.is_touched {
-            let is_again = |index: &usize| ready[*index].is_again && self.what.is_touched_by(&ready[*index]);
-            let again: Vec<usize> = (0..ready.len()).filter(is_again).collect();
-            self.intend(again.len(), |nth| task(&ready[again[nth]]));
-        }
-        let choice = match self.pick_free(ready) {
+    fn next_of_many(&mut self, ready: &[Ready]) -> usize {
+        match self.pick_free(ready) {
             Some(choice) => choice,
             None => self.left.pick(ready, &mut self.stream),
-        };
-        (choice, self.what.is_touched_by(&ready[choice]))
+        }
     }
 
     /// One of the calls that are not held back; `None`: all are.
@@ -169,21 +167,22 @@ impl Surw {
         }
         for _ in 0..TRIES {
             let drawn = self.drawn_of(any)? as usize;
-            if !self.is_held(&ready[drawn]) {
+            if !self.is_held::<false>(&ready[drawn]) {
                 return Some(drawn);
             }
         }
         if ready.len() > BITS {
             return self.pick_free_of_more(ready);
         }
-        let free = bits(ready, |call| !self.is_held(call));
+        let free = bits(ready, |call| !self.is_held::<false>(call));
         let drawn = self.drawn_of(free.count_ones())?;
         Some(nth_bit(free, drawn))
     }
 
     #[cold]
     fn pick_free_of_more(&mut self, ready: &[Ready]) -> Option<usize> {
-        let words: Vec<u64> = ready.chunks(BITS).map(|calls| bits(calls, |call| !self.is_held(call))).collect();
+        let words: Vec<u64> =
+            ready.chunks(BITS).map(|calls| bits(calls, |call| !self.is_held::<false>(call))).collect();
         let mut drawn = self.drawn_of(words.iter().map(|word| word.count_ones()).sum())?;
         for (index, word) in words.into_iter().enumerate() {
             if drawn < word.count_ones() {
@@ -228,14 +227,38 @@ static NTH: [[u8; SHORT]; 1 << SHORT] = {
 
 impl Strategy for Surw {
     fn next(&mut self, ready: &[Ready], _now_ns: u64) -> usize {
+        if self.what.object.is_some() { self.next_by::<true>(ready) } else { self.next_by::<false>(ready) }
+    }
+
+    fn waits(&mut self, call: &Ready) {
+        if self.what.is_touched_by::<false>(call) {
+            self.left.not_taken(call);
+            self.intended = self.intended_before;
+        }
+    }
+}
+
+impl Surw {
+    #[inline(always)]
+    fn next_by<const IS_ONE: bool>(&mut self, ready: &[Ready]) -> usize {
         // Where all want to touch what counts, and nobody of them was meant, or who was meant waits, one is drawn by what is left.
-        let (choice, is_touching) = match ready.len() {
-            ..=SHORT => self.next_of_few(ready),
+        let choice = match ready.len() {
+            // There is nothing to draw.
+            1 => 0,
+            ..=SHORT => self.next_of_few::<IS_ONE>(ready),
             _ => self.next_of_many(ready),
         };
-        if is_touching {
-            self.left.taken(&ready[choice]);
-            self.is_touched = true;
+        let call = &ready[choice];
+        if self.what.is_touched_by::<IS_ONE>(call) {
+            self.left.taken(call);
+            self.intended_before = self.intended;
+            self.intended = intended(&self.left, &mut self.stream);
+            self.untouched = 0;
+        } else {
+            self.untouched += 1;
+            if self.untouched == PATIENCE {
+                self.intended = NOBODY;
+            }
         }
         choice
     }
@@ -265,7 +288,11 @@ mod tests {
                 let what = What::new(counts(things, first), one);
                 for (object, kind) in (0..12).flat_map(|object| CallKind::ALL.iter().map(move |kind| (object, *kind))) {
                     let call = call(0, kind, object, false);
-                    assert_eq!(what.is_touched_by(&call), what.looked_for(&call), "{things} {first} {one:?} {call:?}");
+                    let is_touched = what.looked_for(&call);
+                    assert_eq!(what.is_touched_by::<false>(&call), is_touched, "{things} {first} {one:?} {call:?}");
+                    if what.object.is_some() {
+                        assert_eq!(what.is_touched_by::<true>(&call), is_touched, "{things} {first} {one:?} {call:?}");
+                    }
                 }
             }
         }
@@ -285,16 +312,10 @@ mod tests {
             let [mut few, mut many] = [0, 1].map(|_| Surw::new(seed, counts(2, 1)));
             few.intended = number((ProcessId(0), draws.below(3) as u32));
             many.intended = few.intended;
-            few.is_touched = draws.chance(1, 2);
-            many.is_touched = few.is_touched;
-            let chosen = few.next_of_few(&ready);
-            // What is drawn of a long list differs, and so does what comes of it: but not who is meant, and that nobody else touches.
-            let other = many.next_of_many(&ready);
-            assert_eq!(few.intended, many.intended, "{ready:?}");
-            for (choice, is_touching) in [chosen, other] {
-                assert_eq!(is_touching, few.what.is_touched_by(&ready[choice]), "{ready:?}");
-                let all_are_held = ready.iter().all(|call| few.is_held(call));
-                assert!(!few.is_held(&ready[choice]) || few.intended == NOBODY || all_are_held, "{ready:?}");
+            // What is drawn of a long list differs, and so does what comes of it: but not that nobody else touches.
+            for choice in [few.next_of_few::<false>(&ready), many.next_of_many(&ready)] {
+                let all_are_held = ready.iter().all(|call| few.is_held::<false>(call));
+                assert!(!few.is_held::<false>(&ready[choice]) || all_are_held, "{ready:?}");
             }
         }
     }

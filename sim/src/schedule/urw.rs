@@ -20,9 +20,12 @@ pub(super) struct Left {
     all: u64,
     /// Where a task is in `tasks`; past its end: it has not been counted.
     places: ByTask<usize>,
-    /// The shares of the ready calls; kept for its memory.
+    /// The shares of many ready calls; kept for its memory.
     shares: Vec<u64>,
 }
+
+/// So many shares need no memory of their own.
+const FEW: usize = 16;
 
 /// What a task has left.
 struct Remaining {
@@ -70,16 +73,20 @@ impl Left {
     /// One of the calls, each with a chance of what its task has left; a task that has taken more steps than were counted has one left, as far as one
     /// knows. `calls` isn't empty.
     pub(super) fn pick(&mut self, calls: &[Ready], stream: &mut Stream) -> usize {
-        let mut shares = std::mem::take(&mut self.shares);
-        shares.clear();
+        let mut few = [0; FEW];
+        let mut many = std::mem::take(&mut self.shares);
+        let shares = match few.get_mut(..calls.len()) {
+            Some(few) => few,
+            None => {
+                many.resize(calls.len(), 0);
+                many.as_mut_slice()
+            }
+        };
         let mut all = 0;
-        for call in calls {
+        for (call, share) in calls.iter().zip(shares.iter_mut()) {
             let place = self.place(call);
-            let left = self.tasks.get(place).map_or(0, |remaining| remaining.steps);
-            // A call that had to wait has been taken, and is to be taken.
-            let share = (left + u64::from(call.is_again)).max(1);
-            all += share;
-            shares.push(share);
+            *share = self.tasks.get(place).map_or(1, |remaining| remaining.steps.max(1));
+            all += *share;
         }
         let mut drawn = stream.below(all);
         let chosen = shares.iter().position(|share| {
@@ -87,38 +94,38 @@ impl Left {
             drawn = drawn.wrapping_sub(*share);
             is_it
         });
-        self.shares = shares;
+        self.shares = many;
         chosen.unwrap_or(0)
     }
 
-    /// A task, with a chance of what it has left; and one of the tasks of `again`, of which there are `waited`, with a chance of one more each. `None`:
-    /// nobody has anything left.
+    /// A task, with a chance of what it has left. `None`: nobody has anything left.
     #[inline]
-    pub(super) fn draw(
-        &self,
-        waited: usize,
-        again: impl FnOnce(usize) -> TaskKey,
-        stream: &mut Stream,
-    ) -> Option<TaskKey> {
-        let drawn = stream.below(self.all + waited as u64);
+    pub(super) fn draw(&self, stream: &mut Stream) -> Option<TaskKey> {
+        if self.all == 0 {
+            return None;
+        }
+        let drawn = stream.below(self.all);
         // Where it falls can't be guessed, so all are passed, without a branch.
         let (mut passed, mut place) = (0, 0);
         for Remaining { steps, .. } in &self.tasks {
             passed += steps;
             place += usize::from(passed <= drawn);
         }
-        match self.tasks.get(place) {
-            Some(Remaining { task, .. }) => Some(*task),
-            None => (drawn - passed < waited as u64).then(|| again((drawn - passed) as usize)),
+        self.tasks.get(place).map(|Remaining { task, .. }| *task)
+    }
+
+    /// The task has not taken its step after all: it waits, and takes it later.
+    pub(super) fn not_taken(&mut self, call: &Ready) {
+        let place = self.place(call);
+        if let Some(Remaining { steps, .. }) = self.tasks.get_mut(place) {
+            *steps += 1;
+            self.all += 1;
         }
     }
 
     /// The task has taken a step.
     #[inline]
     pub(super) fn taken(&mut self, call: &Ready) {
-        if call.is_again {
-            return;
-        }
         let place = self.place(call);
         if let Some(Remaining { steps, .. }) = self.tasks.get_mut(place)
             && *steps > 0
@@ -141,6 +148,10 @@ impl Strategy for Urw {
         let choice = self.left.pick(ready, &mut self.stream);
         self.left.taken(&ready[choice]);
         choice
+    }
+
+    fn waits(&mut self, call: &Ready) {
+        self.left.not_taken(call);
     }
 }
 

@@ -3,10 +3,13 @@
 use crate::support::{MILLI_NS, plan, run_world};
 use seedstorm_sim::plan::StrategyPlan;
 use seedstorm_sim::sys::OpenFlags;
-use seedstorm_sim::sys::sync::AtomicCell;
+use seedstorm_sim::sys::sync::{AtomicCell, Mutex};
 use seedstorm_sim::trace::{CallKind, RecordBody};
-use seedstorm_sim::{Exit, Plan, Seed, World};
+use seedstorm_sim::{Exit, Plan, Seed, Sys, World};
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// Two processes that yield so many times each.
 fn yields(world: &mut World, times: u32) {
@@ -141,7 +144,7 @@ fn surw_takes_every_order_of_the_shared_touches_as_often() {
                 let mut children = Vec::new();
                 for task in 0..2u64 {
                     let cell = cell.clone();
-                    let work = move |sys: seedstorm_sim::Sys| async move {
+                    let work = move |sys: Sys| async move {
                         for _ in 0..3 {
                             for _ in 0..12 * task {
                                 sys.yield_now().await;
@@ -227,4 +230,85 @@ fn swarm_delay_delays_the_calls_of_one_kind_or_process_hard() {
     assert_eq!(processes.len(), 3, "{processes:?}");
     let one_in = f64::from(missed) / f64::from(hit);
     assert!((5.0..12.0).contains(&one_in), "one in {one_in} calls is delayed");
+}
+
+#[test]
+fn surw_takes_every_order_of_who_holds_a_lock_as_often() {
+    // Three tasks hold a mutex for a while, each once: mostly some of them have to wait for it. What they then do later is what was meant before.
+    let order = |seed| {
+        let plan = Plan { seed: Seed(seed), strategy: StrategyPlan::Surw, ..plan() };
+        let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let told = order.clone();
+        let populate = move |world: &mut World| {
+            let told = told.clone();
+            world.process("a", 0, move |sys| {
+                let told = told.clone();
+                async move {
+                    let mutex = Mutex::new(&sys, ());
+                    let mut children = Vec::new();
+                    for task in 0..3 {
+                        let (mutex, told) = (mutex.clone(), told.clone());
+                        let work = move |sys: Sys| async move {
+                            let held = mutex.lock().await.expect("it isn't held by this task");
+                            told.lock().expect("nobody panicked").push(task);
+                            sys.yield_now().await;
+                            drop(held);
+                        };
+                        children.push(sys.spawn(work).await);
+                    }
+                    for child in children {
+                        sys.join(child).await;
+                    }
+                    Exit::success()
+                }
+            });
+        };
+        run_world(&plan, populate).passed();
+        // A run that counts the touches came before.
+        order.lock().expect("nobody panicked").split_off(3)
+    };
+    let runs = 12_000;
+    let mut seen: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
+    for seed in 0..runs {
+        *seen.entry(order(seed)).or_default() += 1;
+    }
+    let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    assert_shares(&seen, &orders.map(|order| (order.to_vec(), 1.0 / 6.0)).into(), runs);
+}
+
+#[test]
+fn surw_holds_nobody_back_for_ever() {
+    // Whoever has the mutex touches a cell: if the other one, who waits for the mutex, is meant to touch next, it is held back for him. A third task goes on until
+    // both are done, and touches nothing: it can always go.
+    for seed in 0..200 {
+        let plan = Plan { seed: Seed(seed), strategy: StrategyPlan::Surw, steps_max: 30_000, ..plan() };
+        run_world(&plan, |world| {
+            world.process("a", 0, |sys| async move {
+                let (mutex, cell) = (Mutex::new(&sys, ()), AtomicCell::new(&sys, 0u64));
+                let mut children = Vec::new();
+                let done = Rc::new(Cell::new(0));
+                for _ in 0..2 {
+                    let (mutex, cell, done) = (mutex.clone(), cell.clone(), done.clone());
+                    let work = move |_| async move {
+                        let held = mutex.lock().await.expect("it isn't held by this task");
+                        cell.fetch_add(1).await;
+                        drop(held);
+                        done.set(done.get() + 1);
+                    };
+                    children.push(sys.spawn(work).await);
+                }
+                let work = move |sys: Sys| async move {
+                    while done.get() < 2 {
+                        sys.yield_now().await;
+                    }
+                };
+                children.push(sys.spawn(work).await);
+                for child in children {
+                    sys.join(child).await;
+                }
+                Exit::success()
+            });
+        })
+        .passed();
+    }
 }
