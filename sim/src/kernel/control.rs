@@ -10,7 +10,7 @@ use crate::plan::StrategyPlan;
 use crate::schedule::{FirstRun, Ready, Strategy, strategy};
 use crate::sys::call::{Caller, Header};
 use crate::sys::{Identity, Sys};
-use crate::trace::{Body, CallKind, Ended, ProcessId, TaskId};
+use crate::trace::{Body, CallKind, Ended, Event, Interest, ProcessId, TaskId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Something that the harness does between two steps.
@@ -180,8 +180,14 @@ impl Core {
                 slot.announced_ns
             }
         };
-        let (id, took_ns) = (slot.call.process, self.now_ns - announced_ns);
-        self.emit_of(id, Body::Call { kind, object: 0, arguments: [0; 2], result: Ok(0), data: &[], took_ns });
+        let (process, took_ns) = (slot.call.process, self.now_ns - announced_ns);
+        let boot = self.processes[process.0 as usize].boot;
+        self.hasher.first_step(self.now_ns, process, boot, kind, took_ns);
+        if self.is_watched(Interest::call(kind)) {
+            let body = Body::Call { kind, object: 0, arguments: [0; 2], result: Ok(0), data: &[], took_ns };
+            let (step, time_ns) = (self.step, self.now_ns);
+            self.show(kind as u32, &Event { step, time_ns, process: Some(process), task: None, boot, body });
+        }
     }
 
     /// Frees a task's slot. Gives the process whose main task it was.
@@ -191,7 +197,10 @@ impl Core {
             return Some(process);
         }
         self.free_task(task);
-        self.processes[process.0 as usize].tasks.retain(|other| *other != task);
+        let tasks = &mut self.processes[process.0 as usize].tasks;
+        if let Some(place) = tasks.iter().position(|other| *other == task) {
+            tasks.remove(place);
+        }
         None
     }
 

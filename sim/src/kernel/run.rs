@@ -177,8 +177,16 @@ pub fn count_steps(scenario: &(dyn Scenario + Sync), plans: &[Plan]) -> Result<V
         let apart = |plan| count(None, false, |settings, first_run| on_a_thread(scenario, plan, settings, first_run));
         return plans.iter().map(apart).collect();
     }
-    let here = |plan| count(None, false, |settings, first_run| run_here(scenario, plan, settings, first_run, None));
-    let counted = || plans.iter().map(here).collect();
+    let run = |plan: &Plan, settings, first_run| match scenario.is_self_contained() {
+        true => simulate(scenario, plan, &Rc::new(plan.clone()), settings, first_run, None),
+        false => run_here(scenario, plan, settings, first_run, None),
+    };
+    let here = |plan| count(None, false, |settings, first_run| run(plan, settings, first_run));
+    let counted = || {
+        let all = || plans.iter().map(here).collect();
+        // As in a series, one simulation does for many.
+        if scenario.is_self_contained() { in_simulation(SELF_CONTAINED_SEED, all) } else { all() }
+    };
     std::thread::scope(|scope| {
         let counted = thread().spawn_scoped(scope, counted).map_err(|error| RunError::Other(error.to_string()))?;
         counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

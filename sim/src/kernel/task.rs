@@ -251,8 +251,10 @@ impl Core {
 
     /// Wakes all that wait for `key`: each tries again when it is picked. In time order the one that has waited longest tries first. True if there was one.
     pub(crate) fn wake(&mut self, key: WaitKey) -> bool {
-        let (mut kept, mut due_ns) = (0, self.now_ns);
-        for index in 0..self.waiting.len() {
+        // Mostly there is nobody.
+        let Some(first) = self.waiting.iter().position(|(other, _)| *other == key) else { return false };
+        let (mut kept, mut due_ns) = (first, self.now_ns);
+        for index in first..self.waiting.len() {
             let (other, task) = self.waiting[index];
             if other != key {
                 self.waiting[kept] = (other, task);
