@@ -4,10 +4,12 @@ use super::call::{Call, Caller, Effect, Header};
 use super::{Identity, Result, Sys};
 use crate::kernel::{Core, Exit, Injected, WaitKey};
 use crate::trace::CallKind;
+use pin_project_lite::pin_project;
 use std::cell::RefCell;
 use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 /// What one can learn of a live process from its PID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +87,28 @@ pub struct TaskHandle<T> {
     result: Rc<RefCell<Option<T>>>,
 }
 
+pin_project! {
+    /// The program of a task that was spawned. A future by hand: an `async` block would hold the task's own twice, and move it.
+    struct Spawned<F: Future> {
+        #[pin]
+        task: F,
+        result: Rc<RefCell<Option<F::Output>>>,
+    }
+}
+
+impl<F: Future> Future for Spawned<F> {
+    type Output = Exit;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Exit> {
+        let this = self.project();
+        this.task.poll(context).map(|result| {
+            *this.result.borrow_mut() = Some(result);
+            Exit::success()
+        })
+    }
+}
+
 impl Sys {
     /// Starts another task of this process. It ends with the process's main task at the latest.
     pub fn spawn<F, T>(&self, program: impl FnOnce(Sys) -> F) -> impl Future<Output = TaskHandle<T>>
@@ -95,14 +119,9 @@ impl Sys {
         self.call(SpawnTask).then(move |spawned| {
             // The process died: the caller no longer runs either.
             let Ok(identity) = spawned else { return Poll::Pending };
-            let task = program(Sys { kernel: self.kernel.clone(), identity });
             let result = Rc::new(RefCell::new(None));
-            let slot = result.clone();
-            let running = Box::pin(async move {
-                *slot.borrow_mut() = Some(task.await);
-                Exit::success()
-            });
-            self.kernel.starts(identity, running);
+            let task = program(Sys { kernel: self.kernel.clone(), identity });
+            self.kernel.starts(identity, Box::pin(Spawned { task, result: result.clone() }));
             Poll::Ready(TaskHandle { identity, result })
         })
     }

@@ -62,15 +62,12 @@ impl<T> Clone for AtomicCell<T> {
     }
 }
 
-/// What an operation does. The numbers are the first argument of a `cell` call in the trace.
-#[derive(Clone, Copy)]
-enum Operation<T> {
-    Load,
-    Store(T),
-    Swap(T),
-    CompareExchange { expected: T, new: T },
-    Add(T, fn(T, T) -> T),
-}
+/// The first argument of a `cell` call in the trace: what it did.
+const LOAD: u64 = 0;
+const STORE: u64 = 1;
+const SWAP: u64 = 2;
+const COMPARE_EXCHANGE: u64 = 3;
+const ADD: u64 = 4;
 
 impl<T: CellValue> AtomicCell<T> {
     /// A cell that holds `value`.
@@ -80,17 +77,17 @@ impl<T: CellValue> AtomicCell<T> {
 
     /// Reads the value.
     pub fn load(&self) -> impl Future<Output = T> {
-        self.operate(Operation::Load, |before| before)
+        self.operate([LOAD, 0], |before| before, |before| before)
     }
 
     /// Sets the value.
     pub fn store(&self, value: T) -> impl Future<Output = ()> {
-        self.operate(Operation::Store(value), |_| ())
+        self.operate([STORE, value.bits()], move |_| value, |_| ())
     }
 
     /// Sets the value; gives the one before.
     pub fn swap(&self, value: T) -> impl Future<Output = T> {
-        self.operate(Operation::Swap(value), |before| before)
+        self.operate([SWAP, value.bits()], move |_| value, |before| before)
     }
 
     /// Sets the value to `new` if it is `expected`; gives the one before either way. It never fails for no reason.
@@ -99,11 +96,18 @@ impl<T: CellValue> AtomicCell<T> {
     /// The value, which was not the expected one and stays.
     pub fn compare_exchange(&self, expected: T, new: T) -> impl Future<Output = std::result::Result<T, T>> {
         let is_new = move |before| if before == expected { Ok(before) } else { Err(before) };
-        self.operate(Operation::CompareExchange { expected, new }, is_new)
+        let after = move |before| if before == expected { new } else { before };
+        self.operate([COMPARE_EXCHANGE, new.bits()], after, is_new)
     }
 
-    fn operate<V>(&self, operation: Operation<T>, value: impl FnOnce(T) -> V) -> impl Future<Output = V> {
-        self.inner.place.sys.call(Operate { cell: &self.inner, operation }).then(move |done| match done {
+    /// An operation by its arguments in the trace: the value after it, and what it gives, by the one before.
+    fn operate<V>(
+        &self,
+        arguments: [u64; 2],
+        after: impl Fn(T) -> T,
+        value: impl FnOnce(T) -> V,
+    ) -> impl Future<Output = V> {
+        self.inner.place.sys.call(Operate { cell: &self.inner, arguments, after }).then(move |done| match done {
             Ok(before) => Poll::Ready(value(before)),
             // The process died: this code no longer runs either.
             Err(_) => Poll::Pending,
@@ -114,40 +118,30 @@ impl<T: CellValue> AtomicCell<T> {
 impl<T: CellNumber> AtomicCell<T> {
     /// Adds, modulo the type's range; gives the value before.
     pub fn fetch_add(&self, addend: T) -> impl Future<Output = T> {
-        self.operate(Operation::Add(addend, T::plus), |before| before)
+        self.operate([ADD, addend.bits()], move |before: T| before.plus(addend), |before| before)
     }
 }
 
-struct Operate<'a, T> {
+// Each operation has a type of its own: which one comes next can't be guessed.
+struct Operate<'a, T, F> {
     cell: &'a Inner<T>,
-    operation: Operation<T>,
+    arguments: [u64; 2],
+    after: F,
 }
 
-impl<T: CellValue> Call for Operate<'_, T> {
+impl<T: CellValue, F: Fn(T) -> T> Call for Operate<'_, T, F> {
     /// The value before.
     type Value = T;
 
+    #[inline]
     fn header(&self) -> Header {
-        let arguments = match self.operation {
-            Operation::Load => [0, 0],
-            Operation::Store(value) => [1, value.bits()],
-            Operation::Swap(value) => [2, value.bits()],
-            Operation::CompareExchange { new, .. } => [3, new.bits()],
-            Operation::Add(addend, _) => [4, addend.bits()],
-        };
-        Header::new(CallKind::Cell, self.cell.place.key, arguments)
+        Header::new(CallKind::Cell, self.cell.place.key, self.arguments)
     }
 
+    #[inline]
     fn effect(&mut self, _core: &mut Core, _caller: Caller, _injected: Option<Injected>) -> Effect<T> {
         let before = self.cell.value.get();
-        let after = match self.operation {
-            Operation::Load => before,
-            Operation::Store(value) | Operation::Swap(value) => value,
-            Operation::CompareExchange { expected, new } if before == expected => new,
-            Operation::CompareExchange { .. } => before,
-            Operation::Add(addend, plus) => plus(before, addend),
-        };
-        self.cell.value.set(after);
+        self.cell.value.set((self.after)(before));
         Effect::Done(Ok(before))
     }
 
