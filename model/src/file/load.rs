@@ -49,21 +49,14 @@ pub(crate) async fn read_whole(
         Err(Errno::NoEntry) => return Ok(None),
         Err(error) => return Err(FileError::no_effect("open", path, error)),
     };
-    let (mut bytes, mut len) = (Vec::new(), 0);
+    let mut bytes = Vec::new();
     loop {
-        bytes.resize(len + READ_BYTES, 0);
-        match file.read(&mut bytes[len..]).await {
-            Ok(read) => {
-                len += read;
-                if read == 0 || read < READ_BYTES && is_all(&bytes[..len]) {
-                    break;
-                }
-            }
-            Err(Errno::Interrupted) => {}
+        match file.read_onto(&mut bytes, READ_BYTES).await {
+            Ok(read) if read == 0 || read < READ_BYTES && is_all(&bytes) => break,
+            Ok(_) | Err(Errno::Interrupted) => {}
             Err(error) => return Err(FileError::no_effect("read", path, error)),
         }
     }
-    bytes.truncate(len);
     file.close().await.map_err(|error| FileError::no_effect("close", path, error))?;
     Ok(Some(bytes))
 }

@@ -105,6 +105,34 @@ impl Call for Read<'_> {
     }
 }
 
+/// read(2) into memory that nobody has to fill with zeros first.
+struct ReadOnto<'a> {
+    fd: Fd,
+    inode: InodeId,
+    bytes_max: usize,
+    onto: &'a mut Vec<u8>,
+}
+
+impl Call for ReadOnto<'_> {
+    type Value = usize;
+
+    fn header(&self) -> Header {
+        Header::new(CallKind::Read, self.inode.0, [0, self.bytes_max as u64])
+    }
+
+    fn effect(&mut self, core: &mut Core, caller: Caller, _injected: Option<Injected>) -> Effect<usize> {
+        core.disk.read_onto(caller.owner, self.fd, self.bytes_max, self.onto).into()
+    }
+
+    fn number(&self, read: &usize) -> u64 {
+        *read as u64
+    }
+
+    fn data(&self, read: Option<&usize>) -> &[u8] {
+        &self.onto[self.onto.len() - read.copied().unwrap_or(0)..]
+    }
+}
+
 /// write(2) and, with an offset, pwrite(2).
 pub(crate) struct Write<'a> {
     pub(crate) fd: Fd,
@@ -264,6 +292,14 @@ impl File {
         self.sys.call(Read { fd: self.fd, inode: self.inode, offset: None, buffer }).await
     }
 
+    /// Reads at the cursor, as [`File::read`], at most so many bytes, and appends them. Without effect on `onto` where it fails.
+    ///
+    /// # Errors
+    /// As [`File::read`].
+    pub async fn read_onto(&self, onto: &mut Vec<u8>, bytes_max: usize) -> Result<usize> {
+        self.sys.call(ReadOnto { fd: self.fd, inode: self.inode, bytes_max, onto }).await
+    }
+
     /// Reads at an offset (pread(2)).
     ///
     /// # Errors
@@ -278,13 +314,8 @@ impl File {
     /// As [`File::read`].
     pub async fn read_to_end(&self) -> Result<Vec<u8>> {
         let mut all = Vec::new();
-        let mut buffer = [0u8; 4096];
-        loop {
-            match self.read(&mut buffer).await? {
-                0 => return Ok(all),
-                read => all.extend_from_slice(&buffer[..read]),
-            }
-        }
+        while self.read_onto(&mut all, 4096).await? > 0 {}
+        Ok(all)
     }
 
     /// Writes at the cursor, or at the end of a file opened to append; may take in a part only (write(2)).

@@ -82,6 +82,25 @@ impl Content {
         wanted
     }
 
+    /// Appends what is at `offset` to `onto`, at most so many bytes; returns how many there were before the end.
+    pub(super) fn read_onto(&self, offset: u64, bytes_max: usize, onto: &mut Vec<u8>) -> usize {
+        let wanted = (bytes_max as u64).min(self.len.saturating_sub(offset)) as usize;
+        let (mut index, mut within) = split(offset);
+        let mut left = wanted;
+        onto.reserve(wanted);
+        while left > 0 {
+            let piece = (BLOCK_BYTES - within).min(left);
+            match self.blocks.get(index) {
+                Some(Some(block)) => onto.extend_from_slice(&block.bytes[within..within + piece]),
+                _ => onto.resize(onto.len() + piece, 0),
+            }
+            left -= piece;
+            index += 1;
+            within = 0;
+        }
+        wanted
+    }
+
     /// Writes all of `bytes` at `offset`, growing the file if it must.
     #[inline]
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {

@@ -31,6 +31,21 @@ impl Disk {
         Ok(count)
     }
 
+    /// read(2), as [`Disk::read`], of at most so many bytes, which are appended to `onto`.
+    ///
+    /// # Errors
+    /// As [`Disk::pread`].
+    pub fn read_onto(&mut self, owner: Owner, fd: Fd, bytes_max: usize, onto: &mut Vec<u8>) -> Result<usize, Errno> {
+        let description = self.descriptors.get(owner, fd)?;
+        if !description.flags.read {
+            return Err(Errno::BadDescriptor);
+        }
+        let (inode, cursor) = (description.inode, description.cursor);
+        let count = self.inode(inode)?.file()?.visible.read_onto(cursor, bytes_max, onto);
+        self.descriptors.get_mut(owner, fd)?.cursor = cursor + count as u64;
+        Ok(count)
+    }
+
     /// pwrite(2): writes at `offset`; returns how many bytes were written, which is less than asked for only when space or
     /// the greatest file length ran out on the way. With O_APPEND it writes at the end, whatever the offset (pwrite(2),
     /// "Bugs": so Linux has it).

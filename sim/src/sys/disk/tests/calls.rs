@@ -35,6 +35,28 @@ fn cursors_belong_to_open_descriptions() -> Result<(), Errno> {
 }
 
 #[test]
+fn what_is_read_onto_a_vector_is_what_a_read_gives() -> Result<(), Errno> {
+    let mut disk = disk(Persistence::Posix);
+    let fd = disk.open(ALICE, "/a", OpenFlags::READ_WRITE.create())?;
+    // A block, a hole of two, and a part of a block; then nothing but length.
+    disk.pwrite(ALICE, fd, 0, &[7; 4096])?;
+    disk.pwrite(ALICE, fd, 3 * 4096 + 5, b"behind the hole")?;
+    disk.set_len(ALICE, fd, 20_000)?;
+    let (one, other) = (disk.open(ALICE, "/a", OpenFlags::READ)?, disk.open(ALICE, "/a", OpenFlags::READ)?);
+    let mut onto = b"before".to_vec();
+    for bytes_max in [1, 0, 4094, 5000, 8192, 8192, 10] {
+        let (before, mut into) = (onto.clone(), vec![0; bytes_max]);
+        let count = disk.read(ALICE, other, &mut into)?;
+        assert_eq!(disk.read_onto(ALICE, one, bytes_max, &mut onto)?, count);
+        assert_eq!(onto, [&before, &into[..count]].concat(), "{bytes_max} bytes");
+    }
+    assert_eq!(onto.len(), "before".len() + 20_000);
+    let writer = disk.open(ALICE, "/a", OpenFlags::WRITE)?;
+    assert_eq!(disk.read_onto(ALICE, writer, 1, &mut onto), Err(Errno::BadDescriptor));
+    Ok(())
+}
+
+#[test]
 fn appending_goes_to_the_end_whatever_the_offset() -> Result<(), Errno> {
     let mut disk = disk(Persistence::Posix);
     let one = disk.open(ALICE, "/log", OpenFlags::WRITE.create().append())?;
