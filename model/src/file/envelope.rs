@@ -67,7 +67,9 @@ pub fn unseal<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Damage> {
     if XxHash3_64::oneshot(body) != checksum {
         return Err(Damage::Checksum);
     }
-    serde_json::from_slice(body).map_err(|error| Damage::Value(error.to_string()))
+    // Looked at as text once, and not again for each of its strings.
+    let text = std::str::from_utf8(body).map_err(|error| Damage::Value(error.to_string()))?;
+    serde_json::from_str(text).map_err(|error| Damage::Value(error.to_string()))
 }
 
 /// Whether these are as many bytes as their header says.
