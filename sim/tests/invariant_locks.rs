@@ -5,13 +5,14 @@ use seedstorm_sim::kernel::RestartPolicy;
 use seedstorm_sim::plan::{FaultKind, FaultPlan, OptionsError, StrategyPlan, Trigger};
 use seedstorm_sim::sys::claim::{Exclusion, FencedWrite, LockAcquired, LockReleased, LockTimedOut, LockWaiting};
 use seedstorm_sim::sys::disk::Persistence;
-use seedstorm_sim::sys::{LockMode, OpenFlags};
+use seedstorm_sim::sys::net::Address;
+use seedstorm_sim::sys::{File, LockMode, OpenFlags};
 use seedstorm_sim::trace::CallKind;
 use seedstorm_sim::{Errno, Exit, Options, Outcome, Plan, Scenario, Seed, Settings, Sys, World, run};
 use std::future::Future;
 
-/// A scenario of two processes, each an async function of `Sys` and its index.
-struct Pair<P>(P);
+/// A scenario of a few processes, each an async function of `Sys` and its index: two, where a test says nothing else.
+struct Pair<P>(u32, P);
 
 impl<P, F> Scenario for Pair<P>
 where
@@ -39,8 +40,8 @@ where
     }
 
     fn populate(&self, _plan: &Plan, world: &mut World) {
-        let program = self.0;
-        for index in 0..2 {
+        let program = self.1;
+        for index in 0..self.0 {
             world.process_with("agent", index, RestartPolicy::Never, move |sys| async move {
                 match program(sys, index).await {
                     Ok(()) => Exit::success(),
@@ -73,7 +74,15 @@ where
     P: Fn(Sys, u32) -> F + Copy + Sync + 'static,
     F: Future<Output = Result<(), Errno>> + 'static,
 {
-    let pair = Pair(program);
+    outcome_of(2, faults, program)
+}
+
+fn outcome_of<P, F>(processes: u32, faults: Vec<FaultPlan>, program: P) -> Outcome
+where
+    P: Fn(Sys, u32) -> F + Copy + Sync + 'static,
+    F: Future<Output = Result<(), Errno>> + 'static,
+{
+    let pair = Pair(processes, program);
     let plan = Plan { faults, ..pair.plan(Seed(1), &Options::default()).expect("a plan") };
     run(&pair, &plan, Settings::default()).expect("the plan runs")
 }
@@ -208,6 +217,83 @@ fn a_task_that_gives_a_file_back_when_no_message_comes_is_no_deadlock() {
         sys.join(giver).await
     });
     assert!(sound.passed(), "{:?}", sound.violations);
+}
+
+/// Each of two processes has a lock of its own, one task that waits for the other's, and another that gives the lock back as `giver` says. The main tasks
+/// wait for both.
+async fn crosswise<F>(sys: Sys, index: u32, giver: impl FnOnce(Sys, File) -> F + 'static) -> Result<(), Errno>
+where
+    F: Future<Output = Result<(), Errno>> + 'static,
+{
+    let (own, other) = if index == 0 { ("/a", "/b") } else { ("/b", "/a") };
+    let held = sys.open(own, OpenFlags::READ_WRITE.create()).await?;
+    held.lock(LockMode::Exclusive).await?;
+    let giver = sys.spawn(move |sys| giver(sys, held)).await;
+    sys.sleep(1_000_000).await?;
+    let waiter = sys.spawn(move |sys| async move {
+        let wanted = sys.open(other, OpenFlags::READ_WRITE.create()).await?;
+        wanted.lock(LockMode::Exclusive).await
+    });
+    let waiter = waiter.await;
+    sys.join(giver).await?;
+    sys.join(waiter).await
+}
+
+#[test]
+fn a_task_that_gives_a_file_back_when_a_message_comes_is_no_deadlock() {
+    // Nobody of the two goes on by itself, but a third one does.
+    let sound = outcome_of(3, Vec::new(), |sys, index| async move {
+        if index == 2 {
+            sys.sleep(20_000_000).await?;
+            let mailbox = sys.bind(1).await?;
+            mailbox.send(&Address::new("agent-0", 1), b"give").await?;
+            return mailbox.send(&Address::new("agent-1", 1), b"give").await;
+        }
+        crosswise(sys, index, |sys, held| async move {
+            let mailbox = sys.bind(1).await?;
+            mailbox.receive().await?;
+            held.unlock().await
+        })
+        .await
+    });
+    assert!(sound.passed(), "{:?}", sound.violations);
+}
+
+#[test]
+fn a_task_that_gives_a_file_back_when_it_gets_another_is_no_deadlock() {
+    let sound = outcome_of(3, Vec::new(), |sys, index| async move {
+        let third = sys.open("/third", OpenFlags::READ_WRITE.create()).await?;
+        if index == 2 {
+            third.lock(LockMode::Exclusive).await?;
+            sys.sleep(20_000_000).await?;
+            return third.unlock().await;
+        }
+        sys.sleep(100_000).await?;
+        crosswise(sys, index, |_, held| async move {
+            third.lock(LockMode::Shared).await?;
+            held.unlock().await
+        })
+        .await
+    });
+    assert!(sound.passed(), "{:?}", sound.violations);
+}
+
+#[test]
+fn messages_that_nobody_is_left_to_send_are_a_deadlock() {
+    let broken = outcome(|sys, index| {
+        crosswise(sys, index, |sys, held| async move {
+            // The wait that leaves nobody who could go on comes last.
+            sys.sleep(5_000_000).await?;
+            let mailbox = sys.bind(1).await?;
+            mailbox.receive().await?;
+            held.unlock().await
+        })
+    });
+    let (invariant, message) = violation(&broken);
+    assert_eq!(invariant, "waits-for-acyclic");
+    for part in ["agent-0 waits for `a file`, held by agent-1", "agent-1 waits for `a file`, held by agent-0"] {
+        assert!(message.contains(part), "{message}");
+    }
 }
 
 #[test]

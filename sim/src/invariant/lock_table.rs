@@ -28,6 +28,13 @@ pub(super) struct Hold {
     pub(super) exclusion: Exclusion,
 }
 
+impl Hold {
+    /// Whether a task waits for it in vain as long as its holder doesn't go on. Another task of the same process may give it back; the one that waits can't.
+    pub(super) fn is_in_the_way_of(&self, waiter: Who) -> bool {
+        self.by.process != waiter.process || self.by == waiter
+    }
+}
+
 /// A task's wait for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wait {

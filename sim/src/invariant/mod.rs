@@ -7,6 +7,7 @@ mod lock_exclusion;
 mod lock_reclaimed;
 mod lock_table;
 mod lock_wait;
+mod stuck;
 mod violation;
 mod waits_for;
 

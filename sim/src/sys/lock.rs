@@ -131,7 +131,7 @@ impl File {
         self.range(start, len_bytes, RangeAction::TryLock(mode)).await
     }
 
-    /// As [`File::try_lock_range`], but waits (F_SETLKW). Deadlocks are not detected: the harness's waits-for graph does that.
+    /// As [`File::try_lock_range`], but waits (F_SETLKW). Deadlocks are not detected: the run stands still, and `progress` says who hangs.
     ///
     /// # Errors
     /// EBADF.
