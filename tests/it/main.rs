@@ -17,6 +17,7 @@ mod json;
 mod junit;
 mod lists;
 mod merging;
+mod misdeclared;
 mod moments;
 mod output;
 mod outputs;

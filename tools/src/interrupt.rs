@@ -126,11 +126,7 @@ impl Now {
 /// # Errors
 /// A plan that can't be run; [`Problem::Interrupted`]; [`Problem::Hung`].
 pub(crate) fn run(scenario: &'static (dyn Scenario + Sync), plan: &Plan, settings: Settings) -> Result<Outcome> {
-    let refused = |error: RunError| match error {
-        RunError::Refused(refusal) => Problem::Refused(Box::new(refusal)),
-        RunError::Other(_) => Problem::usage(error.to_string()),
-    };
-    let settings = Settings { beat: Some(hang::beat()), ..settings };
+    let settings = Settings { beat: Some(hang::beat()), refuses_unlisted: true, ..settings };
     let teller = if settings.is_silent { None } else { log::teller() };
     let settings = Settings { teller, ..settings };
     if hang::is_worker() {
@@ -141,6 +137,30 @@ pub(crate) fn run(scenario: &'static (dyn Scenario + Sync), plan: &Plan, setting
     let of = format!("{} seed {}", plan.scenario, plan.seed.0);
     let plan = plan.clone();
     watched(of, &now, move || seedstorm_sim::run(scenario, &plan, settings))?.map_err(refused)
+}
+
+fn refused(error: RunError) -> Problem {
+    match error {
+        RunError::Refused(refusal) => Problem::Refused(Box::new(refusal)),
+        RunError::Other(_) => Problem::usage(error.to_string()),
+    }
+}
+
+/// Looks whether a plan can be run. Where the scenario doesn't come to an end with that, the run itself tells it.
+///
+/// # Errors
+/// A plan that can't be run; [`Problem::Interrupted`].
+pub(crate) fn check(scenario: &'static (dyn Scenario + Sync), plan: &Plan) -> Result<()> {
+    if hang::is_worker() {
+        return hang::beat().draws(|| seedstorm_sim::kernel::check(scenario, plan)).map_err(refused);
+    }
+    let of = format!("{} seed {}", plan.scenario, plan.seed.0);
+    let plan = plan.clone();
+    let check = move || hang::beat().draws(|| seedstorm_sim::kernel::check(scenario, &plan));
+    match watched(of, &Arc::default(), check) {
+        Err(Problem::Hung(_)) => Ok(()),
+        checked => checked?.map_err(refused),
+    }
 }
 
 /// Draws a plan, on a thread of its own as well: a scenario's `plan` may not come to an end either.

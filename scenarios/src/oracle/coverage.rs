@@ -27,6 +27,10 @@ impl Invariant for Coverage {
         "coverage"
     }
 
+    fn only_counts(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         let calls = Interest::call(CallKind::SharedLock).and(Interest::call(CallKind::WriteAt));
         Interest::CLAIMS.and(Interest::LIVES).and(calls)

@@ -46,6 +46,10 @@ impl Invariant for Deaths {
         "deaths"
     }
 
+    fn only_counts(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         let calls = [
             CallKind::Write,

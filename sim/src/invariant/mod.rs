@@ -29,6 +29,11 @@ pub trait Invariant {
     /// Its name: stable, in kebab case, listed in INVARIANTS.md.
     fn id(&self) -> &'static str;
 
+    /// Whether it finds nothing violated, and only counts what happens ([`View::cover`]): such a one is in no list.
+    fn only_counts(&self) -> bool {
+        false
+    }
+
     /// Which events it wants to see.
     fn interest(&self) -> Interest {
         Interest::ALL

@@ -3,6 +3,7 @@
 
 mod beat;
 mod begin;
+mod check;
 mod control;
 mod core;
 mod crash_points;
@@ -25,6 +26,7 @@ mod world;
 
 pub(crate) use self::core::Core;
 pub use beat::{Beat, Place, Stage};
+pub use check::check;
 pub(crate) use control::Control;
 pub(crate) use handle::Kernel;
 pub(crate) use inject::Injected;

@@ -33,6 +33,8 @@ pub type Teller = Box<dyn FnMut(&Event<'_>, &View<'_>) -> String + Send>;
 /// violation, so that one that nobody judges may go on, and its trace hash is another.
 #[derive(Default)]
 pub struct Settings {
+    /// Refuse a world with an invariant that [`Scenario::invariants`] doesn't list: lists are made of that one.
+    pub refuses_unlisted: bool,
     /// Leave the scenario's invariants out; `progress` and `no-panic` stay.
     pub without_invariants: bool,
     /// Follow these turns in the chaos instead of the plan's strategy. They may come from another plan or another build, and make another run of it.
@@ -266,6 +268,9 @@ pub(super) fn simulate<'a>(
     let spare = Kernel::spare();
     let mut world = spare.as_ref().map(Kernel::spare_world).unwrap_or_default();
     scenario.populate(plan, &mut world);
+    if settings.refuses_unlisted {
+        world.check_listed(scenario)?;
+    }
     let crash_points = settings.crash_points;
     let is_thread_used = apart.is_none();
     let kernel = begin(spare, shared_plan, world, settings, first_run)?;

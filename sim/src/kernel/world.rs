@@ -1,7 +1,9 @@
 //! What a scenario fills before a run: processes, invariants, preparation.
 
 use super::process::{Exit, Program, RestartPolicy};
+use super::run::RunError;
 use crate::invariant::Invariant;
+use crate::plan::Scenario;
 use crate::sys::Sys;
 use crate::trace::ProcessId;
 use std::future::Future;
@@ -85,6 +87,20 @@ impl World {
         assert!(self.processes.is_empty(), "the preparation is the first process");
         self.has_preparation = true;
         self.process_with(PREPARATION, 0, RestartPolicy::Never, program)
+    }
+
+    /// Each of its invariants is one that the scenario lists.
+    pub(super) fn check_listed(&self, scenario: &dyn Scenario) -> Result<(), RunError> {
+        let listed = scenario.invariants();
+        let judges = self.invariants.iter().filter(|invariant| !invariant.only_counts());
+        let mut ids = judges.map(|invariant| invariant.id());
+        let Some(id) = ids.find(|id| listed.iter().all(|(known, _)| known != id)) else { return Ok(()) };
+        let name = scenario.name();
+        let listed: Vec<&str> = listed.iter().map(|(known, _)| *known).collect();
+        let listed = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
+        Err(RunError::Other(format!(
+            "the scenario `{name}` adds the invariant `{id}`, which its `Scenario::invariants` doesn't list; listed: {listed}"
+        )))
     }
 
     /// Adds an invariant.

@@ -244,7 +244,7 @@ pub trait Scenario {
     /// `power_loss_lost_unsynced`, `power_loss_tore_write`.
     fn coverage(&self) -> &'static [&'static str];
 
-    /// The invariants that it adds: (id, what must hold).
+    /// The invariants that it adds: (id, what must hold). The command line refuses to run a world with another one.
     fn invariants(&self) -> &'static [(&'static str, &'static str)];
 
     /// The kinds of claim of its own: listings of events then tell what they say.

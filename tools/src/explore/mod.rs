@@ -89,7 +89,10 @@ fn planned(catalogue: Catalogue, arguments: &ExploreArguments) -> Result<(Known,
     fault_options::check(&[scenario], &options)?;
     misplaced::warn(catalogue, &[scenario], &options);
     let seed = Seed(arguments.seed.unwrap_or_else(seeds::anything));
-    Ok((scenario, refused::draw(scenario, seed, &options, arguments.draw.faults_file())?))
+    let faults_file = arguments.draw.faults_file();
+    let plan = refused::draw(scenario, seed, &options, faults_file)?;
+    interrupt::check(scenario, &plan).map_err(|problem| refused::of_run(scenario, problem, None, faults_file))?;
+    Ok((scenario, plan))
 }
 
 /// Tells that no schedule failed of those that were run.

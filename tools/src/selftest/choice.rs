@@ -3,6 +3,8 @@
 use crate::catalogue::{Catalogue, Known, alone, unknown};
 use crate::cli::SelftestArguments;
 use crate::exit::{Problem, Result};
+use crate::sweep::WORKER_INVARIANTS;
+use seedstorm_sim::invariant::GENERIC;
 use seedstorm_sim::plan::{MUTANT, PlantedBug, StrategyPlan};
 
 /// A planted bug and the scenario in which it must be caught.
@@ -17,7 +19,7 @@ pub(crate) struct Planted {
 /// The planted bugs that `all` or a list with commas names, without doubles.
 ///
 /// # Errors
-/// A name that isn't known; a program whose scenarios have none.
+/// A name that isn't known; a program whose scenarios have none; a bug that names an invariant which its scenario doesn't have.
 pub(crate) fn mutants(catalogue: Catalogue, names: &str) -> Result<Vec<Planted>> {
     let all = || catalogue.planted_bugs().map(|(info, scenario)| Planted { info, scenario });
     if all().next().is_none() {
@@ -28,7 +30,9 @@ pub(crate) fn mutants(catalogue: Catalogue, names: &str) -> Result<Vec<Planted>>
         )));
     }
     if names.trim() == "all" {
-        return Ok(all().collect());
+        let all: Vec<Planted> = all().collect();
+        all.iter().try_for_each(check_invariants)?;
+        return Ok(all);
     }
     alone("--mutants", names, &["all"])?;
     let mut chosen: Vec<Planted> = Vec::new();
@@ -41,7 +45,23 @@ pub(crate) fn mutants(catalogue: Catalogue, names: &str) -> Result<Vec<Planted>>
             chosen.push(planted);
         }
     }
+    chosen.iter().try_for_each(check_invariants)?;
     Ok(chosen)
+}
+
+/// Whoever catches a bug is there: by a name that nobody has it would be caught by another in each seed.
+fn check_invariants(planted: &Planted) -> Result<()> {
+    let Planted { info, scenario } = planted;
+    let known = GENERIC.iter().chain(WORKER_INVARIANTS).chain(scenario.invariants());
+    let known: Vec<&str> = known.map(|(id, _)| *id).collect();
+    let mut named = [info.invariant].into_iter().chain(info.also.iter().copied());
+    let Some(stray) = named.find(|id| !known.contains(id)) else { return Ok(()) };
+    let unknown = unknown("invariant", stray, &known);
+    Err(Problem::usage(format!(
+        "`Scenario::planted_bugs` of `{}`: the bug `{}`: {unknown}",
+        scenario.name(),
+        info.name
+    )))
 }
 
 /// The strategies that `all` or a list with commas names, without doubles, as `--strategy` takes them.

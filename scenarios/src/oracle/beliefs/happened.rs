@@ -76,6 +76,10 @@ impl Invariant for AvalancheCoverage {
         "avalanche-coverage"
     }
 
+    fn only_counts(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         Reader::INTEREST.and(Interest::call(CallKind::SharedLock))
     }

@@ -112,6 +112,10 @@ impl Invariant for SignalsSeen {
         "signals-seen"
     }
 
+    fn only_counts(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         Interest::CLAIMS.and(Interest::FAULTS).and(Interest::DROPPED).and(Interest::call(CallKind::Send))
     }

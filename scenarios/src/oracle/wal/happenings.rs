@@ -214,6 +214,10 @@ impl Invariant for Happenings {
         "wal-happenings"
     }
 
+    fn only_counts(&self) -> bool {
+        true
+    }
+
     fn interest(&self) -> Interest {
         let calls = Interest::call(CallKind::SharedLock).and(Interest::call(CallKind::WriteAt));
         Interest::CLAIMS.and(Interest::LIVES).and(calls).and(Interest::call(CallKind::Unfetch))
