@@ -68,6 +68,38 @@ fn what_is_wrong_with_a_plan_is_told_with_its_line() {
 }
 
 #[test]
+fn whoever_is_not_there_is_told_before_anything_else_is() {
+    let program = program();
+    let write = |text: &str| std::fs::write(program.folder.path().join("plan.toml"), text).expect("a file");
+    // A scenario that looks at no plan itself: its world tells who is there.
+    let plan = program.line("run --scenarios steady --seed 1 --workers 2 --print-plan").out;
+    let without = |key: &str| plan.replacen(&format!("{key} = []\n"), "", 1);
+    let fault = "[[faults]]\nid = 1\nkind = \"kill\"\nprocess = \"writer-9\"\nwhen.at-ns = 5\n";
+    let operation = "[[operations]]\nid = 1\nprocess = \"writer-9\"\nkind = \"write\"\n";
+    for (text, place) in [
+        (plan.replacen("\nsteps_max", "\nabsent = [\"writer-9\"]\nsteps_max", 1), "absent: `writer-9`"),
+        (format!("{}{fault}", without("faults")), "fault 1, process: `writer-9`"),
+        (format!("{}{operation}", without("operations")), "operation 1, process: `writer-9`"),
+    ] {
+        write(&text);
+        let at = text.lines().position(|line| line.contains("writer-9")).expect("the name") + 1;
+        for command in [
+            "run --plan plan.toml",
+            "run --plan plan.toml --json",
+            "replay plan.toml",
+            "explore --plan plan.toml",
+            "compare plan.toml plan.toml",
+        ] {
+            let said = program.line(command);
+            assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{place}: {command}: {said:?}");
+            let begins = said.err.starts_with(&format!("error: plan.toml: line {at}, "));
+            assert!(begins && said.err.contains(place), "{command}: {}", said.err);
+            assert!(said.err.contains("writer-0, writer-1"), "{command}: {}", said.err);
+        }
+    }
+}
+
+#[test]
 fn what_a_plan_lacks_is_told_where_it_belongs() {
     let program = program();
     let plan = program.line("run --scenarios sqlite-wal --seed 3 --workers 2 --print-plan").out;

@@ -3,6 +3,7 @@
 use crate::catalogue::{Catalogue, Known};
 use crate::exit::{Problem, Result};
 use crate::file_kind::FileKind;
+use crate::interrupt;
 use crate::refused;
 use seedstorm_sim::Plan;
 use seedstorm_sim::plan::{Place, PlanError, Refusal};
@@ -83,7 +84,14 @@ pub(crate) fn check(scenario: Known, plan: &Plan, path: Option<&Path>) -> Result
 fn check_source(scenario: Known, plan: &Plan, source: Option<&Source>) -> Result<()> {
     let refused = |refusal: &Refusal| placed(source, &refusal.place, refused::in_plan(refusal));
     // Whatever a scenario itself looks at.
-    plan.check_fault_kinds(scenario.faults()).and_then(|()| scenario.check(plan)).map_err(|refusal| refused(&refusal))
+    plan.check_fault_kinds(scenario.faults())
+        .and_then(|()| scenario.check(plan))
+        .map_err(|refusal| refused(&refusal))?;
+    // Who is there, its world tells.
+    interrupt::check(scenario, plan).map_err(|problem| match problem {
+        Problem::Refused(refusal) => refused(&refusal),
+        problem => problem,
+    })
 }
 
 /// What is said of a plan that is refused.
