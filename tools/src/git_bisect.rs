@@ -144,12 +144,7 @@ fn judge(catalogue: Catalogue, arguments: &ReplayArguments) -> Result<Report> {
         let (path, invariant) = (path.display(), &violation.invariant);
         return Err(Problem::usage(format!("{path}: {invariant} has left no turns to follow{instead}")));
     };
-    if hang::is_hang(&violation.fingerprint) {
-        hang::limit(match arguments.watch.step_timeout {
-            hang::STEP_TIMEOUT_NS => hang::SEARCH_STEP_TIMEOUT_NS,
-            given_ns => given_ns,
-        });
-    }
+    hang::limit_search(&violation.fingerprint, arguments.watch.step_timeout);
     // Another commit may have had other scenarios, or plans of another form.
     let scenario = match catalogue.named(&recorded.plan.scenario) {
         Ok(scenario) => scenario,

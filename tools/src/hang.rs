@@ -29,11 +29,22 @@ static IS_WORKER: AtomicBool = AtomicBool::new(false);
 static IS_WRITING: AtomicBool = AtomicBool::new(false);
 
 /// How long a step may take where a search runs a hang many times and nothing is said, in nanoseconds of real time. Each run that fails alike takes as long.
-pub(crate) const SEARCH_STEP_TIMEOUT_NS: u64 = 1_000_000_000;
+const SEARCH_STEP_TIMEOUT_NS: u64 = 1_000_000_000;
 
 /// Says how long a step may take, in nanoseconds of real time: once for the whole process, before anything is run.
 pub(crate) fn limit(step_timeout_ns: u64) {
     LIMIT_NS.store(step_timeout_ns, Ordering::Relaxed);
+}
+
+/// Says how long a step may take in a search that runs a failure of this fingerprint many times, and gives it where that is a hang.
+pub(crate) fn limit_search(fingerprint: &str, given_ns: Option<u64>) -> Option<u64> {
+    let step_timeout_ns = search_step_timeout_ns(fingerprint, given_ns)?;
+    limit(step_timeout_ns);
+    Some(step_timeout_ns)
+}
+
+fn search_step_timeout_ns(fingerprint: &str, given_ns: Option<u64>) -> Option<u64> {
+    is_hang(fingerprint).then(|| given_ns.unwrap_or(SEARCH_STEP_TIMEOUT_NS))
 }
 
 /// How long a step may take, in nanoseconds of real time.
@@ -263,6 +274,17 @@ mod tests {
             seed.contains("no system call, since step 412 (`read`); the seed's 2.00 s of real time are over\n"),
             "{seed}"
         );
+    }
+
+    #[test]
+    fn what_was_asked_for_is_given_to_searches_too() {
+        let hang = "worker-timed-out/program/writer/hung";
+        assert!(is_hang(hang));
+        assert_eq!(search_step_timeout_ns(hang, None), Some(SEARCH_STEP_TIMEOUT_NS));
+        for given_ns in [1, STEP_TIMEOUT_NS, u64::MAX] {
+            assert_eq!(search_step_timeout_ns(hang, Some(given_ns)), Some(given_ns));
+        }
+        assert_eq!(search_step_timeout_ns("no-panic/process/writer/panic", Some(1)), None);
     }
 
     #[test]

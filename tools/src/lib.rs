@@ -36,12 +36,12 @@ mod panics;
 mod parting;
 mod picture;
 mod plan_file;
+mod progress;
 mod refused;
 mod replay;
 mod report;
 mod reproducer;
 mod run;
-mod search_line;
 mod seeds;
 mod selftest;
 mod shard;
@@ -141,7 +141,7 @@ fn carry_out(scenarios: &'static [Known], cli: &Cli) -> Result<Exit> {
         log::start(cli)?;
     }
     if let Some(watch) = cli.command.watch() {
-        hang::limit(watch.step_timeout);
+        hang::limit(watch.step_timeout_ns());
     }
     match &cli.command {
         Command::Run(arguments) => run::run(catalogue, arguments),

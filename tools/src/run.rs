@@ -281,16 +281,20 @@ fn worse(one: Exit, other: Exit) -> Exit {
 
 /// The command that shows a failure again.
 fn failure_command(program: &str, arguments: &RunArguments, scenario: Known, result: &RunResult) -> String {
-    replay_command(program, result, arguments.watch.step_timeout)
+    replay_command_of(program, result, arguments.watch.step_timeout_ns())
         .unwrap_or_else(|| command(program, arguments, &[scenario], Seed(result.seed), Outputs::ForPeople))
 }
 
 /// The command that replays a failure, if a reproducer of it was kept.
-pub(crate) fn replay_command(program: &str, result: &RunResult, step_timeout_ns: u64) -> Option<String> {
-    let path = shell::path(Path::new(result.reproducer.as_ref()?));
+pub(crate) fn replay_command_of(program: &str, result: &RunResult, step_timeout_ns: u64) -> Option<String> {
     let fingerprint = result.violations.first().map_or("", |violation| &violation.fingerprint);
-    let watch = words_to_show(fingerprint, step_timeout_ns);
-    Some(shell::line([program, "replay", &path].into_iter().chain(watch.iter().map(String::as_str))))
+    Some(replay_command(program, Path::new(result.reproducer.as_ref()?), fingerprint, step_timeout_ns))
+}
+
+/// The command that replays a failure of this fingerprint. What is run and what is checked stands in its reproducer.
+pub(crate) fn replay_command(program: &str, reproducer: &Path, fingerprint: &str, step_timeout_ns: u64) -> String {
+    let (path, watch) = (shell::path(reproducer), words_to_show(fingerprint, step_timeout_ns));
+    shell::line([program, "replay", &path].into_iter().chain(watch.iter().map(String::as_str)))
 }
 
 /// What a command line that runs something again writes.

@@ -3,17 +3,17 @@
 use crate::artifacts;
 use crate::catalogue::{Catalogue, Known};
 use crate::checked::Checked;
-use crate::cli::{ShrinkArguments, words_to_show};
+use crate::cli::ShrinkArguments;
 use crate::exit::{Exit, Interrupted, Problem, Result, unless_closed};
 use crate::hang;
 use crate::interrupt;
 use crate::keep;
 use crate::picture::{self, Shrinkage};
 use crate::plan_file;
+use crate::progress;
 use crate::report::{counted, grouped};
 use crate::reproducer::{self, Replayable, Reproducer};
-use crate::search_line;
-use crate::shell;
+use crate::run::replay_command;
 use crate::stderr;
 use crate::sweep::{Pool, jobs};
 use anyhow::anyhow;
@@ -54,10 +54,9 @@ pub(crate) fn shrink_command(catalogue: Catalogue, arguments: &ShrinkArguments) 
         ("preemptions", from.preemptions, to.preemptions),
     ];
     let sizes = sizes.map(|(what, before, after)| Shrinkage { what: what.to_owned(), before, after });
-    let watch = words_to_show(&smallest.violation.fingerprint, arguments.watch().step_timeout);
     let command = path.as_ref().map(|path| {
-        let path = shell::path(path);
-        shell::line([catalogue.program(), "replay", &path].into_iter().chain(watch.iter().map(String::as_str)))
+        let fingerprint = &smallest.violation.fingerprint;
+        replay_command(catalogue.program(), path, fingerprint, arguments.watch.step_timeout_ns())
     });
     let reproduce = command.clone();
     artifacts::add_to_findings(catalogue, &arguments.reproducer, |found| {
@@ -91,13 +90,12 @@ fn recorded(path: &Path) -> Result<Reproducer> {
 
 /// How much real time a trial has, in nanoseconds. A hang takes what a step has each time that it is met: that is said here, too.
 fn trial_limit_ns(arguments: &ShrinkArguments, recorded: &Reproducer) -> u64 {
-    if !recorded.violation.as_ref().is_some_and(|violation| hang::is_hang(&violation.fingerprint)) {
-        return TRIAL_LIMIT_NS;
+    let fingerprint = recorded.violation.as_ref().map_or("", |violation| &violation.fingerprint);
+    match hang::limit_search(fingerprint, arguments.watch.step_timeout) {
+        // What stands still is told as that, and not as what took too long.
+        Some(step_timeout_ns) => TRIAL_LIMIT_NS.saturating_add(step_timeout_ns),
+        None => TRIAL_LIMIT_NS,
     }
-    let step_timeout_ns = arguments.step_timeout.unwrap_or(hang::SEARCH_STEP_TIMEOUT_NS);
-    hang::limit(step_timeout_ns);
-    // What stands still is told as that, and not as what took too long.
-    TRIAL_LIMIT_NS.saturating_add(step_timeout_ns)
 }
 
 /// Runs the failure once as it is: what it does now is what shall be kept.
@@ -272,7 +270,7 @@ struct Progress {
 
 impl Progress {
     fn new(from: Size) -> Progress {
-        let bar = search_line::start();
+        let bar = progress::line();
         bar.set_message(sizes(from, from));
         Progress { bar, from }
     }

@@ -1,6 +1,6 @@
 //! What a search says on stderr while it goes on: on a terminal only. What it found is told in `told`.
 
-use crate::search_line;
+use crate::progress;
 use indicatif::ProgressBar;
 use seedstorm_sim::explore::bisect::Doing;
 
@@ -10,7 +10,7 @@ pub(super) struct Progress(ProgressBar);
 impl Progress {
     /// Hidden where stderr is no terminal.
     pub(super) fn start() -> Progress {
-        Progress(search_line::start())
+        Progress(progress::line())
     }
 
     /// It does this now.

@@ -117,7 +117,7 @@ impl Command {
             Command::Selftest(arguments) => Some(arguments.watch),
             Command::Replay(arguments) => Some(arguments.watch),
             Command::Bisect(arguments) => Some(arguments.watch),
-            Command::Shrink(arguments) => Some(arguments.watch()),
+            Command::Shrink(arguments) => Some(arguments.watch),
             Command::Compare(arguments) => Some(arguments.watch),
             Command::Merge(_)
             | Command::Report(_)

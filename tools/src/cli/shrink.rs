@@ -1,7 +1,6 @@
 //! The arguments of `shrink`.
 
 use super::WatchArguments;
-use crate::hang;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -24,18 +23,10 @@ pub(crate) struct ShrinkArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
 
-    /// How much real time may pass without a system call before a run is ended [default: 1m; in runs of a hang, each of which takes so long, 1s].
-    #[arg(long, value_name = "DURATION", value_parser = super::sweep::positive_duration)]
-    pub(crate) step_timeout: Option<u64>,
+    #[command(flatten)]
+    pub(crate) watch: WatchArguments,
 
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-impl ShrinkArguments {
-    /// How long is waited for programs, where nothing is known of the failure.
-    pub(crate) fn watch(&self) -> WatchArguments {
-        WatchArguments { step_timeout: self.step_timeout.unwrap_or(hang::STEP_TIMEOUT_NS) }
-    }
 }

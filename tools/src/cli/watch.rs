@@ -5,21 +5,24 @@ use crate::duration;
 use crate::hang;
 use clap::Args;
 
-/// How long a step may take where nothing is said: [`hang::STEP_TIMEOUT_NS`].
-const STEP_TIMEOUT: &str = "1m";
-
 /// How long is waited for a program's next system call.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct WatchArguments {
-    /// How much real time may pass without a system call before the run is ended, and it is told who made none.
-    #[arg(long, value_name = "1m", default_value = STEP_TIMEOUT, value_parser = positive_duration)]
-    pub(crate) step_timeout: u64,
+    /// How much real time may pass without a system call before the run is ended, and it is told who made none [default: 1m; where a search runs a hang many
+    /// times, 1s].
+    #[arg(long, value_name = "1m", value_parser = positive_duration)]
+    pub(crate) step_timeout: Option<u64>,
 }
 
 impl WatchArguments {
+    /// How long it is where no search runs a hang many times, in nanoseconds.
+    pub(crate) fn step_timeout_ns(self) -> u64 {
+        self.step_timeout.unwrap_or(hang::STEP_TIMEOUT_NS)
+    }
+
     /// The words of a command line that mean the same.
     pub(crate) fn words(self) -> Vec<String> {
-        words(self.step_timeout)
+        words(self.step_timeout_ns())
     }
 }
 
@@ -42,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_default_is_said_as_it_is_meant() {
-        assert_eq!(duration::parse(STEP_TIMEOUT), Ok(hang::STEP_TIMEOUT_NS));
+        assert_eq!(duration::parse("1m"), Ok(hang::STEP_TIMEOUT_NS));
         let shows = |fingerprint, step_timeout_ns| words_to_show(fingerprint, step_timeout_ns).join(" ");
         assert_eq!(shows("worker-timed-out/process/clerk/hung", 1_500_000_000), "--step-timeout 1500ms");
         assert_eq!(shows("worker-timed-out/process/clerk/hung", hang::STEP_TIMEOUT_NS), "");

@@ -145,7 +145,7 @@ fn failed(
     let (plan, faults) = (arguments.plan.as_deref(), arguments.draw.faults_file());
     let ran = run::run_one(told.scenario, &failing.plan, how)
         .map_err(|problem| refused::of_run(told.scenario, problem, plan, faults))?;
-    let command = match run::replay_command(catalogue.program(), &ran.result, arguments.watch.step_timeout) {
+    let command = match run::replay_command_of(catalogue.program(), &ran.result, arguments.watch.step_timeout_ns()) {
         Some(command) => command,
         None => schedule(catalogue, arguments, &failing.plan),
     };

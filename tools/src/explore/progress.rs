@@ -1,24 +1,16 @@
 //! How far `explore` is: on a terminal only.
 
+use crate::progress;
 use crate::report::{counted, grouped};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use seedstorm_sim::explore::Level;
-use std::time::Duration;
 
 /// A bar for the schedules with so many skips.
 pub(super) struct Progress(ProgressBar);
 
 impl Progress {
     pub(super) fn new() -> Progress {
-        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
-        // The template is fixed: it is right or the bar goes without a style.
-        if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:32} {msg}  {eta} left") {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        if !bar.is_hidden() {
-            bar.enable_steady_tick(Duration::from_millis(250));
-        }
-        Progress(bar)
+        Progress(progress::bar(1, "{prefix} {bar:32} {msg}  {eta} left", |style| style))
     }
 
     pub(super) fn at(&self, level: &Level) {

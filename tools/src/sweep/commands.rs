@@ -5,6 +5,7 @@ use crate::catalogue::Catalogue;
 use crate::cli::{CheckArguments, words_to_show};
 use crate::exit::Exit;
 use crate::report::{Difference, FingerprintGroup, Longest, SweepSummary};
+use crate::run::replay_command;
 use crate::seeds::Seeds;
 use crate::shard::Shard;
 use crate::shell;
@@ -80,11 +81,11 @@ impl Commands {
 
     /// Replays the first failure of a group: what was kept of it, where that is here, or else its seed.
     pub(crate) fn of_group(&self, group: &FingerprintGroup) -> Option<String> {
-        let watch = words_to_show(&group.fingerprint, self.step_timeout_ns);
         if let Some(path) = group.reproducers.first().map(Path::new).filter(|path| path.exists()) {
-            let words = ["replay".to_owned(), shell::path(path)];
-            return Some(self.pasted(&[&words[..], &watch].concat()));
+            let program = self.catalogue.program();
+            return Some(replay_command(program, path, &group.fingerprint, self.step_timeout_ns));
         }
+        let watch = words_to_show(&group.fingerprint, self.step_timeout_ns);
         let (scenario, seed) = (group.scenarios.first()?, group.seeds.first()?.to_string());
         let words = ["replay", "--scenario", scenario, "--seed", &seed].map(str::to_owned);
         Some(self.line([&words[..], &watch].concat(), &[scenario]))

@@ -85,7 +85,7 @@ pub(crate) fn sweep(catalogue: Catalogue, arguments: &SweepArguments) -> Result<
         shard: arguments.shard,
         again: arguments.words(arguments.seeds),
         artifacts: arguments.artifacts.words(),
-        step_timeout_ns: arguments.watch.step_timeout.min(arguments.seed_timeout),
+        step_timeout_ns: arguments.watch.step_timeout_ns().min(arguments.seed_timeout),
     };
     let form: Box<dyn Sink> = if arguments.json {
         Box::new(SweepLines::new(std::io::stdout()))

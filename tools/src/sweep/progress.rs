@@ -1,8 +1,8 @@
 //! The progress bar on stderr: on a terminal only, plain when NO_COLOR asks for it. Results are told by sinks.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use crate::progress;
+use indicatif::{ProgressBar, ProgressState};
 use std::fmt::Write;
-use std::time::Duration;
 
 /// How far a sweep is.
 pub(crate) struct Progress(ProgressBar);
@@ -10,23 +10,16 @@ pub(crate) struct Progress(ProgressBar);
 impl Progress {
     /// A bar for so many runs, after a label. Hidden where stderr is no terminal.
     pub(crate) fn new(runs: u64, label: &str) -> Progress {
-        let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr());
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let filled = if plain { "{bar:32}" } else { "{bar:32.green}" };
         let template = format!("{{prefix}}{filled} {{pos}}/{{len}}  {{rate}}  {{msg}}  {{eta}} left");
-        // The template is fixed: it is right or the sweep goes without a style.
-        if let Ok(style) = ProgressStyle::with_template(&template) {
-            let rate = |state: &ProgressState, text: &mut dyn Write| {
-                // The bar takes what it is given; there is nobody to tell of an error.
-                let _ = write!(text, "{:.0} seeds/s", state.per_sec());
-            };
-            bar.set_style(style.with_key("rate", rate).progress_chars("=> "));
-        }
+        let rate = |state: &ProgressState, text: &mut dyn Write| {
+            // The bar takes what it is given; there is nobody to tell of an error.
+            let _ = write!(text, "{:.0} seeds/s", state.per_sec());
+        };
+        let bar = progress::bar(runs, &template, |style| style.with_key("rate", rate));
         bar.set_prefix(label.to_owned());
         bar.set_message("failures 0");
-        if !bar.is_hidden() {
-            bar.enable_steady_tick(Duration::from_millis(250));
-        }
         Progress(bar)
     }
 
