@@ -1,6 +1,7 @@
 //! Events in plain words, with the names of files that they touch and what claims say. Words without any memory are `sim`'s `trace::layer`.
 
 mod body;
+mod calls;
 mod claims;
 mod clients;
 mod cut;
@@ -15,7 +16,6 @@ use files::FileNames;
 use seedstorm_sim::errno::Errno;
 use seedstorm_sim::kernel::View;
 use seedstorm_sim::metrics::Nanoseconds;
-use seedstorm_sim::sqlite::SharedLockCall;
 use seedstorm_sim::sys::net::MailboxKey;
 use seedstorm_sim::trace::{Body, CallKind, Dropped, Ended, Event, layer};
 
@@ -36,12 +36,6 @@ pub(crate) struct Narrator {
     processes: Vec<String>,
     files: FileNames,
 }
-
-/// Levels of a lock on a SQLite database (sqlite.org/lockingv3.html).
-const DATABASE_LEVELS: [&str; 5] = ["NONE", "SHARED", "RESERVED", "PENDING", "EXCLUSIVE"];
-
-/// Names of the bits of an `open` call's first argument, beside reading and writing.
-const OPEN_BITS: [(u64, &str); 4] = [(2, "create"), (3, "truncate"), (4, "exclusive"), (5, "append")];
 
 impl Narrator {
     /// A narrator of a run of a scenario of this name, with these processes, by id.
@@ -109,68 +103,12 @@ impl Narrator {
             _ if matches!(kind, CallKind::Bind | CallKind::Unbind) => {
                 format!("{kind} port {}", MailboxKey(object).port())
             }
+            _ if kind == CallKind::Join => format!("{kind} task {object}"),
+            _ if kind == CallKind::ProcessQuery => format!("{kind} PID {object}"),
             (_, 0) => kind.name().to_owned(),
             (Some(file), _) if touches_file(kind) => format!("{kind} {file}"),
             _ => format!("{kind} #{object}"),
         }
-    }
-
-    fn call(
-        &self,
-        kind: CallKind,
-        object: u64,
-        arguments: [u64; 2],
-        result: Result<u64, Errno>,
-        data: &[u8],
-    ) -> String {
-        let [first, second] = arguments;
-        let mut text = match kind {
-            CallKind::Open => {
-                let bits: Vec<_> =
-                    OPEN_BITS.iter().filter(|(bit, _)| first >> bit & 1 == 1).map(|(_, name)| *name).collect();
-                let how = if bits.is_empty() { String::new() } else { format!(" ({})", bits.join(", ")) };
-                format!("open {}{how}", path(data))
-            }
-            CallKind::Rename | CallKind::Link => format!("{kind} {}", path(data)),
-            CallKind::Unlink | CallKind::MakeDirectory | CallKind::RemoveDirectory => format!("{kind} {}", path(data)),
-            CallKind::ReadDirectory | CallKind::Access => format!("{kind} {}", path(data)),
-            CallKind::Stat if !data.is_empty() => format!("{kind} {}", path(data)),
-            CallKind::ReadAt | CallKind::WriteAt => {
-                format!("{} {second} bytes at {first}", self.of_object(kind, object))
-            }
-            CallKind::Read | CallKind::Write => format!("{} {second} bytes", self.of_object(kind, object)),
-            CallKind::SetLength => format!("{} to {first} bytes", self.of_object(kind, object)),
-            CallKind::Sleep => format!("sleep {}", Nanoseconds(first)),
-            CallKind::Lock => {
-                let mode = if first == 1 { "exclusive" } else { "shared" };
-                format!("{} {mode}", self.of_object(kind, object))
-            }
-            CallKind::DatabaseLock | CallKind::DatabaseUnlock => {
-                let level = DATABASE_LEVELS.get(first as usize).copied().unwrap_or("?");
-                format!("{} to {level}", self.of_object(kind, object))
-            }
-            CallKind::SharedLock => {
-                format!("{} {}", self.of_object(kind, object), slots(SharedLockCall::of(arguments)))
-            }
-            CallKind::Bind => format!("{}, for {second} messages", self.of_object(kind, object)),
-            CallKind::Unbind => self.of_object(kind, object),
-            CallKind::Send | CallKind::Receive => return self.message(kind, object, arguments, result, data),
-            _ if first == object && second == 0 => self.of_object(kind, object),
-            _ if arguments != [0; 2] => format!("{} ({first}, {second})", self.of_object(kind, object)),
-            _ => self.of_object(kind, object),
-        };
-        let is_as_asked = match kind {
-            CallKind::ReadAt | CallKind::WriteAt | CallKind::Read | CallKind::Write => result == Ok(second),
-            // Their numbers say nothing that the words don't.
-            CallKind::Open | CallKind::Boot | CallKind::Start | CallKind::MapShared => result.is_ok(),
-            _ => result == Ok(0),
-        };
-        match result {
-            Ok(_) if is_as_asked => {}
-            Ok(value) => text.push_str(&format!(" = {value}")),
-            Err(error) => text.push_str(&format!(" failed: {error}")),
-        }
-        text
     }
 
     fn message(
@@ -235,28 +173,6 @@ fn touches_file(kind: CallKind) -> bool {
     )
 }
 
-/// The path or paths of a call.
-fn path(data: &[u8]) -> String {
-    String::from_utf8_lossy(data).replace('\0', " → ")
-}
-
-/// Slots of a wal-index (sqlite.org/walformat.html, "WAL Locks").
-fn slots(call: SharedLockCall) -> String {
-    let name = |slot: usize| match slot {
-        SharedLockCall::WRITE => "WRITE".to_owned(),
-        SharedLockCall::CHECKPOINT => "CHECKPOINT".to_owned(),
-        2 => "RECOVER".to_owned(),
-        slot => format!("READ{}", slot - SharedLockCall::FIRST_READ),
-    };
-    let names: Vec<String> = (call.first..).take(call.count).map(name).collect();
-    let how = match (call.releases, call.excludes) {
-        (true, _) => "gives back",
-        (false, true) => "takes alone",
-        (false, false) => "shares",
-    };
-    format!("{how} {}", names.join(" "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,7 +201,7 @@ mod tests {
             (call(CallKind::Sync, 9, [0; 2], Err(Errno::Io), b""), "fsync #9 failed: input/output error (EIO)"),
             (call(CallKind::SharedLock, 9, [1, 10], Ok(0), b""), "shm-lock #9 takes alone WRITE"),
             (call(CallKind::SharedLock, 9, [0x301, 9], Ok(0), b""), "shm-lock #9 gives back READ0"),
-            (call(CallKind::DatabaseLock, 7, [1, 0], Ok(0), b""), "db-lock /f to SHARED"),
+            (call(CallKind::DatabaseLock, 7, [1, 0], Ok(1), b""), "db-lock /f to SHARED"),
             (
                 call(CallKind::Send, 1 << 40 | 1, [1 << 16 | 7, 2 << 16 | 7], Ok(5), b"hello"),
                 "send 5 bytes to a-1: \"hello\"",
@@ -297,6 +213,49 @@ mod tests {
             (call(CallKind::Receive, 2 << 16 | 7, [0, 2 << 16 | 7], Ok(0), b""), "receive: nothing has come"),
             (call(CallKind::Bind, 1 << 16 | 7, [7, 128], Ok(0), b""), "bind port 7, for 128 messages"),
             (call(CallKind::Unbind, 1 << 16 | 7, [7, 0], Ok(0), b""), "unbind port 7"),
+            (call(CallKind::Close, 7, [3, 0], Ok(0), b""), "close /f"),
+            (call(CallKind::Sync, 7, [1, 0], Ok(0), b""), "fsync /f and its name"),
+            (call(CallKind::Stat, 7, [0; 2], Ok(4096), b""), "stat /f: 4096 bytes"),
+            (call(CallKind::Stat, 7, [0; 2], Ok(0), b"/f"), "stat /f: 0 bytes"),
+            (call(CallKind::Access, 0, [0; 2], Ok(1), b"/f"), "access /f: it is there"),
+            (call(CallKind::Access, 0, [0; 2], Ok(0), b"/g"), "access /g: nothing is there"),
+            (call(CallKind::ReadDirectory, 0, [0; 2], Ok(2), b"/d"), "readdir /d: 2 names"),
+            (call(CallKind::Lock, 7, [1, 1], Ok(0), b""), "flock /f exclusive"),
+            (
+                call(CallKind::Lock, 7, [0, 0], Err(Errno::WouldBlock), b""),
+                "flock /f shared, without waiting failed: would block (EAGAIN)",
+            ),
+            (call(CallKind::RangeLock, 7, [120, 8], Ok(0), b""), "range-lock /f bytes 120 to 127"),
+            (call(CallKind::RangeUnlock, 7, [120, 0], Ok(0), b""), "range-unlock /f bytes from 120 on"),
+            (call(CallKind::RangeQuery, 7, [0; 2], Ok(1), b""), "range-query /f: somebody has RESERVED"),
+            (call(CallKind::DatabaseLock, 7, [2, 0], Ok(2), b""), "db-lock /f to RESERVED"),
+            (call(CallKind::DatabaseLock, 7, [4, 0], Ok(3), b""), "db-lock /f to EXCLUSIVE: it is PENDING"),
+            (call(CallKind::FileControl, 7, [21, 0], Ok(0), b""), "file-control /f SYNC"),
+            (call(CallKind::FileControl, 7, [20, 0], Ok(1), b""), "file-control /f HAS_MOVED: it has"),
+            (call(CallKind::FileControl, 7, [99, 0], Ok(0), b""), "file-control /f 99"),
+            (call(CallKind::MapShared, 7, [1, 0], Ok(0), b""), "shm-map /f part 1: it is not there"),
+            (call(CallKind::UnmapShared, 0, [1, 0], Ok(0), b""), "shm-unmap, and deletes it"),
+            (
+                call(CallKind::ProcessQuery, 104, [104, 0], Ok(18_961_413), b""),
+                "process-query PID 104: it has run since 18.9 ms after the boot",
+            ),
+            (call(CallKind::ProcessQuery, 104, [104, 0], Ok(0), b""), "process-query PID 104: nobody has it"),
+            (call(CallKind::Spawn, 0, [0; 2], Ok(3), b""), "spawn task 3"),
+            (call(CallKind::Join, 3, [3, 0], Ok(0), b""), "join task 3"),
+            (call(CallKind::Mutex, 5, [0, 0], Ok(0), b""), "mutex #5 lock"),
+            (
+                call(CallKind::Mutex, 5, [0, 2_000_000], Err(Errno::TimedOut), b""),
+                "mutex #5 lock, within 2.00 ms failed: timed out (ETIMEDOUT)",
+            ),
+            (call(CallKind::Mutex, 5, [2, 0], Ok(0), b""), "mutex #5 unlock"),
+            (call(CallKind::Condition, 7, [0, 5], Ok(0), b""), "condition #7 wait, with mutex #5"),
+            (call(CallKind::Condition, 7, [0, 5], Ok(1), b""), "condition #7 wait, with mutex #5: the time was over"),
+            (call(CallKind::Condition, 7, [2, 0], Ok(0), b""), "condition #7 notify all"),
+            (call(CallKind::Channel, 9, [0, 0], Ok(2), b""), "channel #9 send: 2 in it"),
+            (call(CallKind::Channel, 9, [2, 0], Ok(1), b""), "channel #9 receive"),
+            (call(CallKind::Channel, 9, [2, 0], Ok(0), b""), "channel #9 receive: all senders are gone"),
+            (call(CallKind::Cell, 11, [0, 0], Ok(41), b""), "cell #11 load: it was 41"),
+            (call(CallKind::Cell, 11, [3, 42], Ok(41), b""), "cell #11 compare and exchange for 42: it was 41"),
             (call(CallKind::Sleep, 0, [5_952_373, 0], Ok(0), b""), "sleep 5.95 ms"),
         ];
         for (event, words) in told {
