@@ -22,6 +22,7 @@ fn its_self_test_finds_each_planted_bug_by_the_invariant_that_the_bug_names() {
         ("stays-leader", "one-leader-per-term 3"),
         ("log-not-compared", "tickets-kept 3"),
         ("appends-again", "tickets-kept 3"),
+        ("answers-early", "tickets-told 3"),
     ] {
         let line = said.out.lines().find(|line| line.contains(bug)).unwrap_or_default();
         assert!(line.contains(invariant), "{bug}: {}", said.out);

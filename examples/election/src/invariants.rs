@@ -1,17 +1,19 @@
-//! What must hold, judged from what servers claim and from what is on the disk: a vote a term, a leader a term, no ticket lost or given twice.
+//! What must hold, judged from what servers claim, what clients hear and what is on the disk: a vote a term, a leader a term, no ticket lost or given twice.
 
 use crate::claims::{Committed, Deposed, Elected, Voted};
+use crate::message::{Body as Says, Message};
 use crate::state::{State, path};
 use seedstorm_sim::View;
 use seedstorm_sim::invariant::{Invariant, Recovered, Survivor, Violation};
 use seedstorm_sim::sys::claim::Claim;
 use seedstorm_sim::sys::disk::Disk;
-use seedstorm_sim::trace::{Body, Event, Interest, ProcessId};
+use seedstorm_sim::trace::{Body, CallKind, Event, Interest, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const ONE_VOTE: &str = "one-vote-per-term";
 pub(crate) const ONE_LEADER: &str = "one-leader-per-term";
 pub(crate) const TICKETS_KEPT: &str = "tickets-kept";
+pub(crate) const TICKETS_TOLD: &str = "tickets-told";
 
 /// What a server would find if it came up now.
 fn state_on(disk: &Disk, server: &str) -> Option<State> {
@@ -231,5 +233,68 @@ impl Invariant for TicketsKept {
             }
         }
         Ok(())
+    }
+}
+
+/// What a client has been told is so for ever, whoever leads. Judged from what it receives, whatever servers claim: a server that believes too early that a
+/// majority has a ticket is found by this one.
+#[derive(Default)]
+pub(crate) struct TicketsTold {
+    /// Request, the ticket's number, and the term of the leader who told it.
+    tickets: BTreeSet<(u64, usize, u64)>,
+    /// The logs that leaders began with, by term.
+    leaders: BTreeMap<u64, Vec<u64>>,
+}
+
+impl TicketsTold {
+    /// An answer may come long after it was sent, so each is held against all of later terms.
+    fn judge(&self) -> Result<(), Violation> {
+        for (request, number, term) in &self.tickets {
+            let lacks = |log: &Vec<u64>| log.get(number.wrapping_sub(1)) != Some(request);
+            if let Some((later, log)) = self.leaders.range(term + 1..).find(|(_, log)| lacks(log)) {
+                let message = format!(
+                    "in term {term} request {request} was told ticket {number}, and the leader of term {later} has {log:?}"
+                );
+                return violated(TICKETS_TOLD, "ticket", "lost", message);
+            }
+        }
+        let differs = |one: (u64, usize), other: (u64, usize)| (one.0 == other.0) != (one.1 == other.1);
+        let told = || self.tickets.iter().map(|(request, number, _)| (*request, *number));
+        match told().find_map(|one| told().find(|other| differs(one, *other)).map(|other| (one, other))) {
+            None => Ok(()),
+            Some(((request, number), (other, another))) => {
+                let message = format!("request {request} was told ticket {number}, and request {other} {another}");
+                violated(TICKETS_TOLD, "ticket", "doubled", message)
+            }
+        }
+    }
+}
+
+impl Invariant for TicketsTold {
+    fn id(&self) -> &'static str {
+        TICKETS_TOLD
+    }
+
+    fn interest(&self) -> Interest {
+        Interest::CLAIMS.and(Interest::call(CallKind::Receive))
+    }
+
+    fn rests_on_durability(&self) -> bool {
+        true
+    }
+
+    fn observe(&mut self, event: &Event<'_>, _view: &View<'_>) -> Result<(), Violation> {
+        if let Some(Elected { term, log }) = event.claim() {
+            self.leaders.insert(term, log);
+        } else if let Body::Call { kind: CallKind::Receive, result: Ok(1..), data, .. } = event.body
+            && let Some(Message { term, body: Says::Ticket { request, number } }) = Message::from_bytes(data)
+        {
+            if !self.tickets.insert((request, number, term)) {
+                return Ok(());
+            }
+        } else {
+            return Ok(());
+        }
+        self.judge()
     }
 }

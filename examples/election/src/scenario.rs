@@ -1,7 +1,8 @@
 //! The scenario: how a seed becomes a plan, who runs, what goes wrong, what must hold.
 
 use crate::claims::{Committed, Deposed, Elected, Voted};
-use crate::invariants::{ONE_LEADER, ONE_VOTE, OneLeader, OneVote, TICKETS_KEPT, TicketsKept};
+use crate::invariants::{ONE_LEADER, ONE_VOTE, OneLeader, OneVote};
+use crate::invariants::{TICKETS_KEPT, TICKETS_TOLD, TicketsKept, TicketsTold};
 use crate::message::Message;
 use crate::server::Server;
 use crate::state::{State, folder};
@@ -164,6 +165,8 @@ impl Scenario for Election {
         world.invariant(OneVote::default());
         world.invariant(OneLeader::of(servers.len()));
         world.invariant(TicketsKept::of(servers));
+        // Of one event the first that says something is told: this one says least of why.
+        world.invariant(TicketsTold::default());
     }
 
     fn recover(&self, plan: &Plan, world: &mut World) {
@@ -195,6 +198,7 @@ impl Scenario for Election {
                 TICKETS_KEPT,
                 "what a leader has committed each later one has, and a power loss leaves; no request has two tickets",
             ),
+            (TICKETS_TOLD, "a ticket that a client has stays its own, and each later leader has it under that number"),
         ]
     }
 

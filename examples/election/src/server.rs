@@ -2,7 +2,7 @@
 //!
 //! Each message and each timeout is one change of `State`. It is saved before anybody hears of it.
 
-use crate::bugs::{APPENDS_AGAIN, LOG_NOT_COMPARED, STAYS_LEADER, VOTE_NOT_SYNCED, VOTES_BY_MESSAGE};
+use crate::bugs::{ANSWERS_EARLY, APPENDS_AGAIN, LOG_NOT_COMPARED, STAYS_LEADER, VOTE_NOT_SYNCED, VOTES_BY_MESSAGE};
 use crate::claims::{Committed, Deposed, Elected, Voted};
 use crate::message::{Body, Message, PORT};
 use crate::state::{Entry, State, last};
@@ -156,12 +156,15 @@ impl Server {
         let is_it = |entry: &Entry| entry.client == client && entry.request == request;
         match self.state.log.iter().position(is_it) {
             Some(index) if self.bug != APPENDS_AGAIN => {
+                let is_told = index < committed || self.bug == ANSWERS_EARLY;
                 let ticket = Body::Ticket { request, number: index + 1 };
-                if index < committed { vec![(client.to_owned(), ticket)] } else { Vec::new() }
+                if is_told { vec![(client.to_owned(), ticket)] } else { Vec::new() }
             }
             _ => {
                 self.state.log.push(Entry { term: self.state.term, client: client.to_owned(), request });
-                self.append()
+                let early = Body::Ticket { request, number: self.state.log.len() };
+                let early = Some((client.to_owned(), early)).filter(|_| self.bug == ANSWERS_EARLY);
+                self.append().into_iter().chain(early).collect()
             }
         }
     }
