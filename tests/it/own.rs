@@ -98,6 +98,11 @@ fn what_its_files_may_not_hold_is_refused() {
     write("faults.toml", "[[faults]]\nid = 1\nkind = \"machine-crash\"\nwhen = { at-ns = 5 }\n");
     let plan = program.line("run --scenarios ledger --seed 1 --set mutant=tells-early --print-plan").out;
     write("plan.toml", &plan.replace("tells-early", "tels-early"));
+    write("many.toml", &plan.replace("clerks = 3", "clerks = 5000"));
+    write("text.toml", &plan.replace("clerks = 3", "clerks = \"three\""));
+    write("none.toml", &plan.replace("clerks = 3\n", ""));
+    let (before, first) = plan.split_once("\nfrom = ").expect("an account");
+    write("account.toml", &format!("{before}\nfrom = 4{}", &first[1..]));
     write("stranger.toml", "[[faults]]\nid = 1\nkind = \"kill\"\nprocess = \"clrek-1\"\nwhen = { at-ns = 5 }\n");
     let stranger = "--faults stranger.toml: line 4, `process = \"clrek-1\"`: fault 1, process: `clrek-1` is not possible; \
         did you mean `clerk-1`? allowed: clerk-0, clerk-1, clerk-2 (scenario `ledger`)";
@@ -105,10 +110,14 @@ fn what_its_files_may_not_hold_is_refused() {
         ("run --scenarios ledger --seed 1 --faults faults.toml", "fault 1, kind: `machine-crash` is not possible"),
         ("run --scenarios ledger --seed 1 --faults stranger.toml", stranger),
         ("replay --scenario ledger --seed 1 --faults stranger.toml --until 5", stranger),
+        ("run --plan many.toml", "`clerks = 5000`: settings.clerks: `5000` is not possible; allowed: 1 to 100"),
+        ("replay text.toml", "settings.clerks: `\"three\"` is not possible; allowed: 1 to 100"),
+        ("run --plan none.toml", "settings.clerks: `nothing` is not possible; allowed: 1 to 100"),
+        ("run --plan account.toml", "`from = 4`: operation 1, from: `4` is not possible; allowed: 0 to 3"),
         ("run --plan plan.toml", "settings.mutant: `tels-early` is not possible; did you mean `tells-early`?"),
     ] {
         let said = program.line(arguments);
-        assert_eq!(said.code, Some(2), "{arguments}: {}", said.out);
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{arguments}");
         assert!(said.err.contains(expected), "{arguments}: {}", said.err);
     }
 }

@@ -4,7 +4,7 @@
 
 use rusqlite::{Connection, TransactionBehavior, params};
 use seedstorm_sim::invariant::{Invariant, Survivor, Violation};
-use seedstorm_sim::plan::{FaultKind, FaultPlan, MUTANT, Operation, OptionsError, PlantedBug, Trigger};
+use seedstorm_sim::plan::{FaultKind, FaultPlan, MUTANT, Operation, OptionsError, Place, PlantedBug, Refusal, Trigger};
 use seedstorm_sim::sqlite::inspect;
 use seedstorm_sim::sys::claim::{Claim, ClaimKind};
 use seedstorm_sim::sys::disk::Disk;
@@ -216,6 +216,32 @@ impl Scenario for Ledger {
         plan.chaos_ns = options.duration_ns.unwrap_or(plan.chaos_ns);
         plan.settings.insert("clerks".into(), (clerks as i64).into());
         Ok(plan)
+    }
+
+    /// A plan from a file holds nothing that the options would refuse, and moves money between accounts that there are.
+    fn check(&self, plan: &Plan) -> Result<(), Refusal> {
+        plan.check_planted_bug(&self.planted_bugs())?;
+        let clerks = plan.settings.get("clerks");
+        if !clerks
+            .and_then(|clerks| clerks.as_integer())
+            .is_some_and(|clerks| (1..=CLERKS_MAX as i64).contains(&clerks))
+        {
+            let value = clerks.map_or("nothing".to_owned(), ToString::to_string);
+            return Err(Refusal::value(Place::Setting("clerks".into()), value, format!("1 to {CLERKS_MAX}")));
+        }
+        let accounts = |operation: &Operation| {
+            let account = |key: &'static str| (operation.id, key, operation.arguments.get(key).cloned());
+            ["from", "to"].map(account)
+        };
+        for (id, key, account) in plan.operations.iter().flat_map(accounts) {
+            let number = account.as_ref().and_then(|account| account.as_integer());
+            if !number.is_some_and(|number| (0..ACCOUNTS as i64).contains(&number)) {
+                let place = Place::Operation { id, key: Some(key.into()) };
+                let value = account.map_or("nothing".to_owned(), |account| account.to_string());
+                return Err(Refusal::value(place, value, format!("0 to {}", ACCOUNTS - 1)));
+            }
+        }
+        Ok(())
     }
 
     fn populate(&self, plan: &Plan, world: &mut World) {
