@@ -127,6 +127,10 @@ const BAD_FAULTS: &[(&str, &[&str])] = &[
     ("faults = 3", &["line 1", "faults"]),
     ("[[faults]]\nid = 1\nkind = \"kil\"\nwhen = { at-ns = 5 }\n", &["line 3", "kil", "machine-crash"]),
     ("[[faults]]\nid = 1\nkind = \"kill\"\n", &["line 1", "when"]),
+    (
+        "[[faults]]\nid = 1\nkind = \"kill\"\nwhen = { call = { kind = write, nth = 1 } }\n",
+        &["faults.toml: line 4, `when = ", "`: kind: words need quotes: write \"write\" instead of write"],
+    ),
     ("[[faults]]\nid = 1\nkind = \"kill\"\nwhen = { at-ns = 5 }\nwho = \"writer-0\"\n", &["line 5", "who"]),
     ("[[faults]]\nid = 1\nkind = \"kill\"\nwhen = { at-ns = -5 }\n", &["line 4", "-5"]),
     ("[[faults]\n", &["line 1"]),

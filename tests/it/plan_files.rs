@@ -31,6 +31,19 @@ const CASES: &[Case] = &[
     case(
         "guillotine",
         "strategy",
+        "strategy = random",
+        &["`strategy = random`: strategy: words need quotes: write \"random\" instead of random"],
+    ),
+    case(
+        "guillotine",
+        "steps_max",
+        "absent = [\"agent-0\", agent-1] # gone",
+        &["absent: words need quotes: write \"agent-1\" instead of agent-1"],
+    ),
+    case("guillotine", "latency", "latency =", &["`latency =`: latency: there is no value"]),
+    case(
+        "guillotine",
+        "strategy",
         "strategy = \"randm\"",
         &["unknown strategy `randm`; did you mean `random`?", "`urw`"],
     ),

@@ -146,8 +146,27 @@ pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, PlanError> {
         }
         let offset = error.span().map_or(0, |span| span.start);
         let cut = if offset >= text.trim_end().len() { "; the file ends there: was it cut short?" } else { "" };
-        malformed(text, offset, in_plain_words(error.message()) + cut)
+        let problem = match error.message().starts_with(UNQUOTED) {
+            true => without_quotes(text, offset),
+            false => in_plain_words(error.message()) + cut,
+        };
+        malformed(text, offset, problem)
     })
+}
+
+/// How the parser begins where a value is no number, no truth value and in no quotes.
+const UNQUOTED: &str = "string values must be quoted";
+
+/// What is said of a value without quotes, with its key where that is on the same line.
+fn without_quotes(text: &str, offset: usize) -> String {
+    let (before, after) = (text.get(..offset).unwrap_or_default(), text.get(offset..).unwrap_or_default());
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let key = line.rsplit_once('=').and_then(|(key, _)| key.rsplit(['{', ',', '[']).next()).map(str::trim);
+    let place = key.map_or(String::new(), |key| format!("{key}: "));
+    match after.split(['\n', ',', ']', '}', '#']).next().unwrap_or_default().trim() {
+        "" => format!("{place}there is no value"),
+        word => format!("{place}words need quotes: write \"{word}\" instead of {word}"),
+    }
 }
 
 /// What serde expects is told by the names of Rust's types: here by what may be written.
