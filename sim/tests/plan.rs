@@ -344,6 +344,19 @@ fn a_place_of_a_plan_has_its_line_wherever_the_plan_is() {
 }
 
 #[test]
+fn a_word_without_quotes_is_told_with_its_key() {
+    let text = plan().to_toml();
+    // Some begin as truth values do.
+    for word in ["random", "timed", "flat", "t", "f"] {
+        let bare = text.replace("strategy = \"timed\"", &format!("strategy = {word}"));
+        assert_ne!(bare, text);
+        let (_, quoted, problem) = wrong(Plan::from_toml(&bare).expect_err("no quotes"));
+        assert_eq!(quoted, format!("strategy = {word}"));
+        assert_eq!(problem, format!("strategy: words need quotes: write \"{word}\" instead of {word}"));
+    }
+}
+
+#[test]
 fn a_long_line_is_quoted_in_part_and_a_cut_file_is_said_to_be_one() {
     let text = plan().to_toml();
     let long = text.replace("scenario = \"case\"", &format!("scenario = [{}, 3 4]", "\"ä\", ".repeat(400)));

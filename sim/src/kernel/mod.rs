@@ -18,6 +18,7 @@ mod recovery;
 mod ruler;
 mod run;
 mod series;
+mod standstill;
 mod task;
 mod timers;
 mod view;

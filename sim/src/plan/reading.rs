@@ -146,16 +146,16 @@ pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, PlanError> {
         }
         let offset = error.span().map_or(0, |span| span.start);
         let cut = if offset >= text.trim_end().len() { "; the file ends there: was it cut short?" } else { "" };
-        let problem = match error.message().starts_with(UNQUOTED) {
+        let problem = match UNQUOTED.iter().any(|beginning| error.message().starts_with(beginning)) {
             true => without_quotes(text, offset),
-            false => in_plain_words(error.message()) + cut,
+            false => in_plain_words(error.message()),
         };
-        malformed(text, offset, problem)
+        malformed(text, offset, problem + cut)
     })
 }
 
-/// How the parser begins where a value is no number, no truth value and in no quotes.
-const UNQUOTED: &str = "string values must be quoted";
+/// How the parser begins where a value is no number, no truth value and in no quotes; the second, where it begins as a truth value does.
+const UNQUOTED: [&str; 2] = ["string values must be quoted", "invalid boolean"];
 
 /// What is said of a value without quotes, with its key where that is on the same line.
 fn without_quotes(text: &str, offset: usize) -> String {
