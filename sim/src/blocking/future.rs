@@ -181,8 +181,10 @@ impl<T: 'static> Code<T> {
                 let Sys { kernel, identity } = &self.os.sys;
                 self.request.set(Some(request));
                 // SAFETY: the coroutine has just suspended with this request.
-                let header = unsafe { request.get() }.header();
-                self.by.set(kernel.announce(identity, &header, waker).unwrap_or(*identity));
+                let call = unsafe { request.get() }.header().announced();
+                let mut by = *identity;
+                kernel.announce(&mut by, call, waker);
+                self.by.set(by);
             }
             CoroutineResult::Return(value) => {
                 self.os.ends();

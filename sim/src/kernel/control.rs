@@ -8,7 +8,7 @@ use super::task::{Task, TaskState, Timer, WaitKey, WakeState};
 use super::world::PREPARATION;
 use crate::plan::StrategyPlan;
 use crate::schedule::{FirstRun, Ready, Strategy, strategy};
-use crate::sys::call::{Caller, Header};
+use crate::sys::call::Caller;
 use crate::sys::{Identity, Sys};
 use crate::trace::{Body, CallKind, Ended, Event, Interest, ProcessId, TaskId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -129,7 +129,7 @@ impl Core {
         let Process { owner, boot, .. } = &self.processes[process.0 as usize];
         let identity = Identity { task, generation, process, ordinal, owner: *owner, boot: *boot };
         self.processes[process.0 as usize].tasks.push(task);
-        self.announce_call(task, process, ordinal, &Header::new(kind, 0, [0; 2]));
+        self.announce_call(task, process, ordinal, kind, 0, 0);
         identity
     }
 

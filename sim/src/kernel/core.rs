@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::schedule::{ChaosStrategy, Ready, Strategy};
 use crate::seed::{Draw, Path, Seed, Stream};
 use crate::sys::Identity;
-use crate::sys::call::{Call, Caller, Effect, Header};
+use crate::sys::call::{Call, Caller, Effect};
 use crate::sys::disk::{Disk, Owner};
 use crate::sys::net::Network;
 use crate::trace::{Body, CallHead, CallKind, Event, Interest, ProcessId, TaskId, TraceHasher};
@@ -148,12 +148,11 @@ impl Core {
     }
 
     #[inline(never)]
-    pub(super) fn announce_as(&mut self, polled: TaskId, sys: &Identity, header: &Header) -> Option<Identity> {
-        let identity = self.acting(polled, sys);
-        if self.is_current(&identity) {
-            self.announce(&identity, header);
+    pub(super) fn announce_as(&mut self, polled: TaskId, by: &mut Identity, kind: CallKind, touches: u64, first: u64) {
+        *by = self.acting(polled, by);
+        if self.is_current(by) {
+            self.announce(by, kind, touches, first);
         }
-        Some(identity)
     }
 
     /// Who makes a call: a file or a `Sys` may have come from another task of the process, which may have ended since.
@@ -168,25 +167,31 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(super) fn announce(&mut self, sys: &Identity, header: &Header) {
-        if !matches!(self.tasks[sys.task.0 as usize].state, TaskState::Running) {
-            self.second_call(sys, header);
+    pub(super) fn announce(&mut self, by: &Identity, kind: CallKind, touches: u64, first: u64) {
+        if !matches!(self.tasks[by.task.0 as usize].state, TaskState::Running) {
+            self.second_call(by, kind);
         }
-        self.announce_call(sys.task, sys.process, sys.ordinal, header);
+        self.announce_call(by.task, by.process, by.ordinal, kind, touches, first);
     }
 
     #[cold]
-    fn second_call(&self, sys: &Identity, header: &Header) {
-        let state = self.tasks[sys.task.0 as usize].state;
+    fn second_call(&self, by: &Identity, kind: CallKind) {
+        let state = self.tasks[by.task.0 as usize].state;
         panic!(
-            "a task may have one outstanding call: it announced `{}` while it is {state:?}; spawn a task for the second",
-            header.kind
+            "a task may have one outstanding call: it announced `{kind}` while it is {state:?}; spawn a task for the second"
         );
     }
 
     #[inline(always)]
-    pub(super) fn announce_call(&mut self, task: TaskId, process: ProcessId, ordinal: u32, header: &Header) {
-        let &Header { kind, touches: object, sleep_ns, .. } = header;
+    pub(super) fn announce_call(
+        &mut self,
+        task: TaskId,
+        process: ProcessId,
+        ordinal: u32,
+        kind: CallKind,
+        object: u64,
+        first: u64,
+    ) {
         let due_ns = self.now_ns + self.latency(task, process, ordinal, kind, object);
         let slot = &mut self.tasks[task.0 as usize];
         slot.announced_ns = self.now_ns;
@@ -199,19 +204,18 @@ impl Core {
         slot.call.kind = kind;
         slot.call.due_ns = due_ns;
         slot.call.is_again = false;
-        match sleep_ns {
-            None => {
-                // A process that announces is running, never paused: no need of `make_ready`.
-                let call = Ready { due_ns, object, task, process, ordinal, kind, is_again: false };
-                if let Some(index) = self.vacant.take() {
-                    slot.state = TaskState::Ready(index);
-                    self.ready[index] = call;
-                } else {
-                    slot.state = TaskState::Ready(self.ready.len());
-                    self.ready.push(call);
-                }
-            }
-            Some(sleep_ns) => self.sleep_until(task, due_ns.saturating_add(sleep_ns)),
+        if kind == CallKind::Sleep {
+            self.sleep_until(task, due_ns.saturating_add(first));
+            return;
+        }
+        // A process that announces is running, never paused: no need of `make_ready`.
+        let call = Ready { due_ns, object, task, process, ordinal, kind, is_again: false };
+        if let Some(index) = self.vacant.take() {
+            slot.state = TaskState::Ready(index);
+            self.ready[index] = call;
+        } else {
+            slot.state = TaskState::Ready(self.ready.len());
+            self.ready.push(call);
         }
     }
 

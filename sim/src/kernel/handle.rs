@@ -6,8 +6,8 @@ use super::world::World;
 use crate::blocking::Resume;
 use crate::errno::Errno;
 use crate::sys::Identity;
-use crate::sys::call::{Call, Effect, Header};
-use crate::trace::TaskId;
+use crate::sys::call::{Announcement, Call, Effect};
+use crate::trace::{CallKind, TaskId};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
@@ -144,24 +144,30 @@ impl Kernel {
         self.0.granted.get() == task
     }
 
-    /// Announces a call; gives the identity that makes it where that is another: the task that runs now, where `sys` came from another task of
-    /// the process. From a dead process nothing happens, and the call never completes.
+    /// Announces a call of `by`; that becomes who makes it, where it is another: the task that runs now, where a `Sys` came from another task of the process.
+    /// From a dead process nothing happens, and the call never completes.
     ///
     /// `waker` is through which the program expects to hear of the call.
+    #[inline]
+    pub(crate) fn announce(&self, by: &mut Identity, call: Announcement, waker: &Waker) {
+        let Announcement { kind, touches, first } = call;
+        self.announce_call(by, kind, touches, first, waker);
+    }
+
+    // Six parameters, which registers take.
     #[inline(never)]
-    pub(crate) fn announce(&self, sys: &Identity, header: &Header, waker: &Waker) -> Option<Identity> {
+    fn announce_call(&self, by: &mut Identity, kind: CallKind, touches: u64, first: u64, waker: &Waker) {
         let polled = self.0.polled.get();
-        let by = self.with(|core| {
-            if polled == sys.task && core.is_current(sys) {
-                core.announce(sys, header);
-                return None;
+        self.with(|core| {
+            if polled == by.task && core.is_current(by) {
+                core.announce(by, kind, touches, first);
+            } else {
+                core.announce_as(polled, by, kind, touches, first);
             }
-            core.announce_as(polled, sys, header)
         });
         if waker.data() != self.0.own_waker.get() {
-            self.wakes_through(by.as_ref().unwrap_or(sys), waker);
+            self.wakes_through(by, waker);
         }
-        by
     }
 
     /// A combinator that polls only those of its futures that were woken is to be woken through its own waker.

@@ -20,19 +20,31 @@ pub(crate) struct Header {
     pub(crate) arguments: [u64; 2],
     /// What calls that race with it touch, too: the object, or the key of a name. 0 for nothing, or for names of which any may be touched.
     pub(crate) touches: u64,
-    /// For sleeps: not ready before this many nanoseconds from now.
-    pub(crate) sleep_ns: Option<u64>,
+}
+
+/// What the scheduler knows of a call: taken by value it goes in registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Announcement {
+    pub(crate) kind: CallKind,
+    pub(crate) touches: u64,
+    /// The first argument. A sleep isn't ready before so many nanoseconds from now.
+    pub(crate) first: u64,
 }
 
 impl Header {
     pub(crate) const fn new(kind: CallKind, object: u64, arguments: [u64; 2]) -> Header {
-        Header { kind, object, arguments, touches: object, sleep_ns: None }
+        Header { kind, object, arguments, touches: object }
+    }
+
+    #[inline]
+    pub(crate) fn announced(&self) -> Announcement {
+        Announcement { kind: self.kind, touches: self.touches, first: self.arguments[0] }
     }
 
     /// That of a call on one path, whose object isn't known yet.
     pub(crate) fn on_path(kind: CallKind, path: &str, arguments: [u64; 2]) -> Header {
         let touches = XxHash3_64::oneshot(path.as_bytes()) | 1;
-        Header { kind, object: 0, arguments, touches, sleep_ns: None }
+        Header { kind, object: 0, arguments, touches }
     }
 }
 
@@ -203,9 +215,7 @@ impl<'a, C: Call> Announced<'a, C> {
 impl<C: Call> Announced<'_, C> {
     #[inline]
     fn announce(&mut self, context: &mut Context<'_>) {
-        if let Some(by) = self.sys.kernel.announce(&self.by, &self.call.header(), context.waker()) {
-            self.by = by;
-        }
+        self.sys.kernel.announce(&mut self.by, self.call.header().announced(), context.waker());
         self.state = State::Announced;
     }
 

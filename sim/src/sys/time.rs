@@ -55,7 +55,7 @@ impl Call for Sleep {
 
     #[inline]
     fn header(&self) -> Header {
-        Header { sleep_ns: Some(self.for_ns), ..Header::new(CallKind::Sleep, 0, [self.for_ns, 0]) }
+        Header::new(CallKind::Sleep, 0, [self.for_ns, 0])
     }
 
     #[inline]
