@@ -1,7 +1,7 @@
 //! Whether a plan can be run at all: its world is filled, and nothing in it starts. What is refused then, `begin` refuses at a run, too.
 
 use super::begin::core;
-use super::run::{RunError, Settings, in_simulation, seed_of_std, thread};
+use super::run::{RunError, Settings, in_simulation, on_fresh_thread, seed_of_std};
 use super::world::World;
 use crate::plan::{Plan, Scenario};
 use crate::schedule::FirstRun;
@@ -22,10 +22,6 @@ pub fn check(scenario: &(dyn Scenario + Sync), plan: &Plan) -> Result<(), RunErr
         world.check_listed(scenario)?;
         core(&Rc::new(plan.clone()), world, Settings::default(), FirstRun::None).map(drop)
     };
-    std::thread::scope(|scope| {
-        let looking = thread()
-            .spawn_scoped(scope, || in_simulation(seed_of_std(scenario, plan.seed), look))
-            .map_err(|error| RunError::Other(error.to_string()))?;
-        looking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    // Without a turn, as runs take it: a world that is never filled would keep it from the run that tells so.
+    on_fresh_thread(|| in_simulation(seed_of_std(scenario, plan.seed), look))
 }

@@ -1,7 +1,7 @@
 //! Sees what runs on one thread do to what std and madsim keep for it: how hash maps are seeded, and madsim's chance. Neither tells, but of two threads that
 //! began alike the n-th draw of one is the n-th draw of the other: a ruler holds the draws that are to come.
 
-use super::run::{RunError, SELF_CONTAINED_SEED, runtime, thread};
+use super::run::{RunError, SELF_CONTAINED_SEED, on_fresh_thread, runtime};
 use std::hash::{BuildHasher, RandomState};
 
 /// What std makes of a number with a hash map that is made now: each is seeded a little differently.
@@ -56,14 +56,12 @@ fn begin_thread() {
 impl Rulers {
     /// Makes rulers of a length, on a thread that ends with that.
     pub(super) fn made_apart(length: usize) -> Result<Rulers, RunError> {
-        let made = move || {
+        on_fresh_thread(|| {
             begin_thread();
             let hash_maps = Ruler::of(hash_map, length);
             let chance = runtime(SELF_CONTAINED_SEED).block_on(async { Ruler::of(chance, length) });
-            Rulers { hash_maps, chance }
-        };
-        let made = thread().spawn(made).map_err(|error| RunError::Other(error.to_string()))?.join();
-        Ok(made.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            Ok(Rulers { hash_maps, chance })
+        })
     }
 
     /// Begins a fresh thread, and lays the rulers to it.

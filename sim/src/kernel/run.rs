@@ -179,19 +179,18 @@ pub fn count_steps(scenario: &(dyn Scenario + Sync), plans: &[Plan]) -> Result<V
         let apart = |plan| count(None, false, |settings, first_run| on_a_thread(scenario, plan, settings, first_run));
         return plans.iter().map(apart).collect();
     }
-    let run = |plan: &Plan, settings, first_run| match scenario.is_self_contained() {
-        true => simulate(scenario, plan, &Rc::new(plan.clone()), settings, first_run, None),
-        false => run_here(scenario, plan, settings, first_run, None),
-    };
-    let here = |plan| count(None, false, |settings, first_run| run(plan, settings, first_run));
-    let counted = || {
-        let all = || plans.iter().map(here).collect();
+    on_fresh_thread(|| {
+        if !scenario.is_self_contained() {
+            let here =
+                |plan| count(None, false, |settings, first_run| run_here(scenario, plan, settings, first_run, None));
+            return plans.iter().map(here).collect();
+        }
         // As in a series, one simulation does for many.
-        if scenario.is_self_contained() { in_simulation(SELF_CONTAINED_SEED, all) } else { all() }
-    };
-    std::thread::scope(|scope| {
-        let counted = thread().spawn_scoped(scope, counted).map_err(|error| RunError::Other(error.to_string()))?;
-        counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let run = |plan: &Plan, settings, first_run| {
+            simulate(scenario, plan, &Rc::new(plan.clone()), settings, first_run, None)
+        };
+        let here = |plan| count(None, false, |settings, first_run| run(plan, settings, first_run));
+        in_simulation(SELF_CONTAINED_SEED, || plans.iter().map(here).collect())
     })
 }
 
@@ -209,8 +208,16 @@ fn count(
 }
 
 /// A thread for runs.
-pub(super) fn thread() -> std::thread::Builder {
+fn thread() -> std::thread::Builder {
     std::thread::Builder::new().name("run".into()).stack_size(STACK_BYTES)
+}
+
+/// Does something on a thread that nothing has been done on.
+pub(super) fn on_fresh_thread<T: Send>(work: impl FnOnce() -> Result<T, RunError> + Send) -> Result<T, RunError> {
+    std::thread::scope(|scope| {
+        let thread = thread().spawn_scoped(scope, work).map_err(|error| RunError::Other(error.to_string()))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn on_a_thread(

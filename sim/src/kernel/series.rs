@@ -4,7 +4,7 @@
 use super::ruler::{Begun, Rulers};
 use super::run::{Outcome, RunError, SELF_CONTAINED_SEED, Settings};
 use super::run::{
-    in_simulation, may_use_threads_again, needs_first_run, run_apart, run_on_used_thread, runtime, thread,
+    in_simulation, may_use_threads_again, needs_first_run, on_fresh_thread, run_apart, run_on_used_thread, runtime,
 };
 use crate::invariant::CrashPoints;
 use crate::plan::{Plan, Scenario};
@@ -42,12 +42,7 @@ pub fn run_series(
     loop {
         let rulers = Rulers::made_apart(marks)?;
         marks = (marks * 4).min(MARKS_MAX);
-        let progress = std::thread::scope(|scope| {
-            let run = thread().spawn_scoped(scope, || series.run_on_this_thread(rulers));
-            let run = run.map_err(|error| RunError::Other(error.to_string()))?;
-            run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })?;
-        if progress == Progress::Over {
+        if on_fresh_thread(|| series.run_on_this_thread(rulers))? == Progress::Over {
             return Ok(());
         }
     }
