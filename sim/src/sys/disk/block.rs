@@ -65,40 +65,49 @@ impl Content {
     /// Copies from `offset` into `into`; returns how many bytes there were before the end.
     #[inline]
     pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> usize {
-        let wanted = (into.len() as u64).min(self.len.saturating_sub(offset)) as usize;
-        let (mut index, mut within) = split(offset);
+        let wanted = self.available(offset, into.len());
         let mut done = 0;
-        while done < wanted {
-            let piece = (BLOCK_BYTES - within).min(wanted - done);
-            let target = &mut into[done..done + piece];
-            match self.blocks.get(index) {
-                Some(Some(block)) => target.copy_from_slice(&block.bytes[within..within + piece]),
-                _ => target.fill(0),
+        self.pieces(offset, wanted, |len, bytes| {
+            let target = &mut into[done..done + len];
+            match bytes {
+                Some(bytes) => target.copy_from_slice(bytes),
+                None => target.fill(0),
             }
-            done += piece;
-            index += 1;
-            within = 0;
-        }
+            done += len;
+        });
         wanted
     }
 
     /// Appends what is at `offset` to `onto`, at most so many bytes; returns how many there were before the end.
     pub(super) fn read_onto(&self, offset: u64, bytes_max: usize, onto: &mut Vec<u8>) -> usize {
-        let wanted = (bytes_max as u64).min(self.len.saturating_sub(offset)) as usize;
+        let wanted = self.available(offset, bytes_max);
+        onto.reserve(wanted);
+        self.pieces(offset, wanted, |len, bytes| match bytes {
+            Some(bytes) => onto.extend_from_slice(bytes),
+            None => onto.resize(onto.len() + len, 0),
+        });
+        wanted
+    }
+
+    /// How many bytes there are from `offset` to the end, at most so many.
+    #[inline(always)]
+    fn available(&self, offset: u64, bytes_max: usize) -> usize {
+        (bytes_max as u64).min(self.len.saturating_sub(offset)) as usize
+    }
+
+    /// Shows what is at `offset` block by block: how long each piece is, and its bytes; none in a hole.
+    #[inline(always)]
+    fn pieces(&self, offset: u64, wanted: usize, mut show: impl FnMut(usize, Option<&[u8]>)) {
         let (mut index, mut within) = split(offset);
         let mut left = wanted;
-        onto.reserve(wanted);
         while left > 0 {
-            let piece = (BLOCK_BYTES - within).min(left);
-            match self.blocks.get(index) {
-                Some(Some(block)) => onto.extend_from_slice(&block.bytes[within..within + piece]),
-                _ => onto.resize(onto.len() + piece, 0),
-            }
-            left -= piece;
+            let len = (BLOCK_BYTES - within).min(left);
+            let block = self.blocks.get(index).and_then(Option::as_ref);
+            show(len, block.map(|block| &block.bytes[within..within + len]));
+            left -= len;
             index += 1;
             within = 0;
         }
-        wanted
     }
 
     /// Writes all of `bytes` at `offset`, growing the file if it must.

@@ -1,5 +1,6 @@
 //! Reading, writing, sizes and stat: what processes see. What becomes durable is in `commit`, faulty variants are in `fault`.
 
+use super::block::Content;
 use super::image::Disk;
 use super::inode::Node;
 use super::pending::Ordered;
@@ -13,11 +14,17 @@ impl Disk {
     /// EBADF, also if not open for reading; EISDIR.
     #[inline]
     pub fn pread(&self, owner: Owner, fd: Fd, offset: u64, into: &mut [u8]) -> Result<usize, Errno> {
+        Ok(self.readable(owner, fd)?.read(offset, into))
+    }
+
+    /// What processes see of a file that is open for reading.
+    #[inline]
+    fn readable(&self, owner: Owner, fd: Fd) -> Result<&Content, Errno> {
         let description = self.descriptors.get(owner, fd)?;
         if !description.flags.read {
             return Err(Errno::BadDescriptor);
         }
-        Ok(self.inode(description.inode)?.file()?.visible.read(offset, into))
+        Ok(&self.inode(description.inode)?.file()?.visible)
     }
 
     /// read(2): as [`Disk::pread`] at the description's cursor, which it moves.
@@ -36,12 +43,8 @@ impl Disk {
     /// # Errors
     /// As [`Disk::pread`].
     pub fn read_onto(&mut self, owner: Owner, fd: Fd, bytes_max: usize, onto: &mut Vec<u8>) -> Result<usize, Errno> {
-        let description = self.descriptors.get(owner, fd)?;
-        if !description.flags.read {
-            return Err(Errno::BadDescriptor);
-        }
-        let (inode, cursor) = (description.inode, description.cursor);
-        let count = self.inode(inode)?.file()?.visible.read_onto(cursor, bytes_max, onto);
+        let cursor = self.descriptors.get(owner, fd)?.cursor;
+        let count = self.readable(owner, fd)?.read_onto(cursor, bytes_max, onto);
         self.descriptors.get_mut(owner, fd)?.cursor = cursor + count as u64;
         Ok(count)
     }
