@@ -2,6 +2,7 @@
 
 use super::core::{Core, Phase};
 use super::executor::{Executor, Stage};
+use super::handle::NO_TASK;
 use super::process::{Exit, Life, Process, Program, RestartPolicy};
 use super::run::panic_text;
 use super::task::{Task, TaskState, Timer, WaitKey, WakeState};
@@ -10,7 +11,7 @@ use crate::plan::StrategyPlan;
 use crate::schedule::{FirstRun, Ready, Strategy, strategy};
 use crate::sys::call::Caller;
 use crate::sys::{Identity, Sys};
-use crate::trace::{Body, CallKind, Ended, Event, Interest, ProcessId, TaskId};
+use crate::trace::{Body, CallHead, CallKind, Ended, Event, Interest, ProcessId, TaskId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Something that the harness does between two steps.
@@ -182,7 +183,9 @@ impl Core {
         };
         let (process, took_ns) = (slot.call.process, self.now_ns - announced_ns);
         let boot = self.processes[process.0 as usize].boot;
-        self.hasher.first_step(self.now_ns, process, boot, kind, took_ns);
+        // An event of its process, which touches nothing.
+        let head = CallHead { time_ns: self.now_ns, task: NO_TASK, process, boot, kind };
+        self.hasher.call(&head, 0, [0; 2], Ok(0), &[], took_ns);
         if self.is_watched(Interest::call(kind)) {
             let body = Body::Call { kind, object: 0, arguments: [0; 2], result: Ok(0), data: &[], took_ns };
             let (step, time_ns) = (self.step, self.now_ns);

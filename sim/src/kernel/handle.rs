@@ -31,7 +31,8 @@ struct Shared {
     has_left: Cell<bool>,
 }
 
-const NO_TASK: TaskId = TaskId(u32::MAX);
+/// No task's number.
+pub(super) const NO_TASK: TaskId = TaskId(u32::MAX);
 
 thread_local! {
     /// The kernel of a run that is over, which nobody has any more: the next run on the thread takes its place.

@@ -95,14 +95,6 @@ impl TraceHasher {
         self.of_call(head.time_ns, who, head.boot, head.kind, object, arguments, result, data, took_ns);
     }
 
-    /// As [`TraceHasher::event`] with the [`Body::Call`] of a task's first step, which touches nothing: an event of its process.
-    #[inline]
-    pub(crate) fn first_step(&mut self, time_ns: u64, process: ProcessId, boot: u32, kind: CallKind, took_ns: u64) {
-        self.events += 1;
-        let who = u64::from(u32::MAX) << 32 | u64::from(process.0);
-        self.of_call(time_ns, who, boot, kind, 0, [0; 2], Ok(0), &[], took_ns);
-    }
-
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "the fields of one event, in registers")]
     fn of_call(
